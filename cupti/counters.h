@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters of one candidate: stall reasons by PC sampling, exact counters by the range profiler.
+// Promise: CUPTI is opened at run time; what is denied, busy, absent or unknown to this chip is told
+// apart and never becomes 0 (values are NaN, validity is explicit). A time is never taken from here.
+//
+// Used only in the profile worker: CUPTI must never be in the process that times.
+#ifndef SIMTUNE_CUPTI_COUNTERS_H
+#define SIMTUNE_CUPTI_COUNTERS_H
+
+#include "tuner/base/error.h"
+#include "tuner/base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// --- the table of metrics (metrics.c): to add one, add a row -------------------------------------------
+typedef enum st_metric_unit {
+    ST_UNIT_RATIO, ST_UNIT_SHARE /* 0…1 */, ST_UNIT_BYTES, ST_UNIT_COUNT, ST_UNIT_NANOSECONDS,
+    ST_UNIT_CYCLES, ST_UNIT_PER_SECOND, ST_UNIT_BYTES_PER_SECOND
+} st_metric_unit;
+
+typedef struct st_metric {
+    const char *name;      // ours, short, stable, in the store: "dram_throughput", "stall.long_scoreboard"
+    const char *tool_name; // NVIDIA's: "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+    st_metric_unit unit;
+    double scale;          // tool's value × scale = value in our unit (0.01 for a percentage)
+    int better;            // +1 more is better, -1 less is better, 0 neither
+    const char *group;     // "stall", "memory", "issue", "occupancy", "shared"
+    const char *meaning;   // one line in plain words
+} st_metric;
+const st_metric *st_metrics(size_t *count);
+const st_metric *st_metric_find(const char *name); // ours; NULL when unknown
+
+// --- the table of stall reasons (stalls.c) ---------------------------------------------------------------
+typedef struct st_stall {
+    const char *name;        // ours: "long_scoreboard"
+    const char *range_name;  // as the range profiler spells it, NULL: it has none
+    const char *pc_name;     // as PC sampling spells it (without the smsp__pcsamp_warps_issue_stalled_ prefix)
+    const char *old_names;   // articles' names, space separated
+    const char *waits_for;   // "a value from global memory": completes "waits for …"
+    const char *meaning;     // two or three sentences
+    unsigned moves;          // st_role bits (base/roles.h)
+} st_stall;
+const st_stall *st_stalls(size_t *count);
+const st_stall *st_stall_find(const char *any_name); // ours, NVIDIA's or an old one
+
+// --- whether counters can be had -------------------------------------------------------------------------
+typedef enum st_counters_state {
+    ST_COUNTERS_ALLOWED, ST_COUNTERS_NO_LIBRARY, ST_COUNTERS_TOO_OLD, ST_COUNTERS_DENIED,
+    ST_COUNTERS_BUSY, ST_COUNTERS_WSL, ST_COUNTERS_VGPU, ST_COUNTERS_MIG, ST_COUNTERS_CONFIDENTIAL,
+    ST_COUNTERS_UNSUPPORTED, ST_COUNTERS_FAILED
+} st_counters_state;
+const char *st_counters_state_name(st_counters_state state); // "allowed", "denied" …
+const char *st_counters_remedy(st_counters_state state);     // what works there; "" for allowed
+
+// Needs a current context on device `ordinal` (creates none); enables and disables for real, since only
+// that tells denied from allowed. Never fails: the state says it; `detail` (may be NULL) gets CUPTI's words.
+st_counters_state st_counters_probe(void *cu_context, int ordinal, st_text *detail);
+// Where CUPTI was found and its version; ST_NOTHING with the remedy.
+st_code st_cupti_version(st_text *path_and_version, int *version, st_error *error);
+
+// --- collecting --------------------------------------------------------------------------------------------
+typedef struct st_profiler st_profiler;
+// Runs the candidate once, with all that it needs reset before (tickets, tile states), and waits for it.
+typedef st_code st_run_once(void *context, st_error *error);
+
+st_code st_profiler_open(void *cu_context, int ordinal, st_profiler **out, st_counters_state *state,
+                         st_error *error);
+void st_profiler_close(st_profiler *profiler);
+const char *st_profiler_chip(const st_profiler *profiler); // "GH100"
+
+typedef struct st_stall_sample {   // of one reason
+    int stall;                     // index in st_stalls, or -1 for one the table does not know
+    char pc_name[64];
+    uint64_t samples, samples_not_issued;
+} st_stall_sample;
+typedef struct st_line_sample {    // of one instruction
+    char function[256];
+    uint64_t pc_offset;
+    int line;                      // of the source, 0 unknown
+    char file[256];
+    int main_stall;                // index in st_stalls, -1 none
+    uint64_t samples;
+} st_line_sample;
+typedef struct st_stall_profile {
+    st_stall_sample *reasons; size_t reason_count; // owned
+    st_line_sample *lines; size_t line_count;      // owned; most samples first
+    uint64_t total_samples, dropped_samples;
+    double seconds;                                // what collecting it cost
+} st_stall_profile;
+void st_stall_profile_release(st_stall_profile *profile);
+
+// PC sampling of one run (repeated until there are `minimum` samples or 64 runs). `image` is the cubin
+// that is running, for source lines (NULL: no lines).
+st_code st_profiler_stalls(st_profiler *profiler, st_run_once *run, void *context, const void *image,
+                           size_t image_bytes, uint64_t minimum, st_stall_profile *out,
+                           st_error *error);
+
+// Exact counters for `candidate_count` candidates, one range each, all passes: values[c * metric_count + m]
+// in our units, NaN where the chip or the pass has none. Names are ours; unknown ones are an error.
+st_code st_profiler_counters(st_profiler *profiler, st_run_once *run, void *const *contexts,
+                             size_t candidate_count, const char *const *metric_names,
+                             size_t metric_count, double *values, double *seconds,
+                             st_error *error);
+
+// --- without a GPU (host library only) -----------------------------------------------------------------------
+// Chips the host library knows; checks each metric of the table on a chip: supported[i] for metric i, and
+// the number of passes that the supported ones need together.
+st_code st_cupti_chips(char chips[][16], size_t capacity, size_t *count, st_error *error);
+st_code st_cupti_check_chip(const char *chip, bool *supported, size_t *passes, st_error *error);
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store: every measurement ever made, in one SQLite file. Promise: what was committed survives
+// kill -9; one transaction a candidate; a store of a newer version is refused untouched; unknown is
+// NULL (NaN, -1 or "" in these structs, as each field says) and never 0; nothing is overwritten.
+//
+// Rows have local integer keys (for joins, never shown) and stable text ids (32 hex digits, base/hash.h)
+// that mean the same in every store, so that stores merge. A row is identified by content where content
+// identifies it (device by UUID, toolchain, template, problem, configuration), by a fresh id where it is
+// an event (session), and by its parents otherwise (candidate = session + problem + configuration).
+#ifndef SIMTUNE_DB_STORE_H
+#define SIMTUNE_DB_STORE_H
+
+#include "tuner/base/error.h"
+#include "tuner/base/hash.h"
+#include "tuner/base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct st_store st_store;
+typedef enum st_store_mode { ST_STORE_READ, ST_STORE_WRITE } st_store_mode;
+
+// NULL path: the default ($XDG_DATA_HOME/simtune/history.db). WRITE makes the file and its folder and
+// migrates an older schema; READ of an older schema works on a migrated copy in memory. READ of a file
+// that does not exist: ST_NOTHING. Newer schema: ST_FAILED. ":memory:" is allowed.
+st_code st_store_open(const char *path, st_store_mode mode, st_store **out, st_error *error);
+void st_store_close(st_store *store);
+const char *st_store_path(const st_store *store);
+// Nested calls join the outer transaction. Waits politely for other writers (busy timeout 30 s).
+st_code st_store_begin(st_store *store, st_error *error);
+st_code st_store_commit(st_store *store, st_error *error);
+void st_store_rollback(st_store *store);
+
+// --- rows that are found or made ---------------------------------------------------------------------------
+typedef struct st_device_row {
+    char uuid[48], name[96], backend[8], pci[24];
+    int cc, sm_count;
+    int64_t memory_bytes, l2_bytes;  // -1 unknown
+    char *facts_json;                // all facts, for years to come; owned by whoever filled the row
+    double read_gbs, copy_gbs;       // measured speed of the memory; NaN unknown. A better one replaces it
+} st_device_row;
+typedef struct st_toolchain_row {
+    char driver[32];     // "580.159.04", "" unknown
+    int driver_cuda;     // 13000, -1 unknown
+    char compiler[48];   // "nvrtc 13.0"
+    char tool[32];       // simtune's version
+} st_toolchain_row;
+st_code st_store_device(st_store *store, const st_device_row *row, int64_t *key, st_error *error);
+st_code st_store_toolchain(st_store *store, const st_toolchain_row *row, int64_t *key, st_error *error);
+// `text` is the template with its includes as one JSON {"name": text}, so that a repro can be written
+// years later. Identified by `hash`.
+st_code st_store_template(st_store *store, const char *family, const char *hash, const char *text_json,
+                          int64_t *key, st_error *error);
+// `text` canonical ("T=f32 op=sum n=65536"); type, op and n stand in columns of their own when present
+// (an axis named n or the first size axis; NULL and -1 when there is none).
+st_code st_store_problem(st_store *store, const char *family, const char *text, const char *type,
+                         const char *operation, int64_t n, int64_t *key, st_error *error);
+// `text` canonical ("BLOCK=256 …"); kept as JSON as well.
+st_code st_store_configuration(st_store *store, const char *family, const char *text, int64_t *key,
+                               st_error *error);
+
+// --- sessions ------------------------------------------------------------------------------------------------
+typedef enum st_session_status { ST_SESSION_RUNNING, ST_SESSION_FINISHED, ST_SESSION_INTERRUPTED } st_session_status;
+typedef struct st_session_row {
+    int64_t key;                 // filled by the store
+    char id[ST_HASH_TEXT];       // filled by begin
+    char resume_key[ST_HASH_TEXT]; // hash of everything that makes two runs the same run
+    char family[64];
+    int64_t device_key, toolchain_key, template_key;
+    int64_t started_ms, finished_ms; // finished -1 while running
+    st_session_status status;
+    char *command;               // as typed
+    char *options_json;          // resolved options (seed, strategy, determinism …)
+    char *summary_json;          // written at the end: trust, counts, seconds by phase; NULL before
+} st_session_row;
+void st_session_row_release(st_session_row *row);
+st_code st_store_session_begin(st_store *store, st_session_row *row, st_error *error);
+// The newest unfinished session with this key; ST_NOTHING (quietly) when none.
+st_code st_store_session_unfinished(st_store *store, const char *resume_key, st_session_row *row,
+                                    st_error *error);
+st_code st_store_session_end(st_store *store, int64_t session, st_session_status status,
+                             const char *summary_json, st_error *error);
+
+// --- candidates ------------------------------------------------------------------------------------------------
+typedef struct st_candidate_row {
+    int64_t key;               // filled by the store
+    char id[ST_HASH_TEXT];     // filled by the store
+    int64_t session_key, problem_key, configuration_key;
+    char outcome[16];          // words of DESIGN.md §4
+    char *detail;              // first lines of the log, the mismatch …; NULL none. Owned as row_release says
+    int registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm; // of the first launch; -1 unknown
+    double occupancy;          // resident warps / maximal; NaN unknown
+    int deterministic;         // 1 run to run, 0 not, -1 unknown
+    double compile_seconds;    // NaN unknown
+} st_candidate_row;
+// Inserts, or updates the row of the same session, problem and configuration (resume).
+st_code st_store_candidate(st_store *store, st_candidate_row *row, st_error *error);
+
+typedef struct st_measurement_row {
+    int64_t candidate_key;
+    char phase[16];       // "screen", "halving", "finals"
+    int round;            // (candidate, phase, cache, round) is unique: a second insert is ST_FAILED
+    char cache[8];        // "cold" or "warm"
+    const double *samples_ns; size_t sample_count; // BLOB of little-endian float64
+    double median_ns;     // of the samples; the store computes none itself
+    int sm_clock_mhz, memory_clock_mhz, temperature_c, power_mw; // -1 unknown
+    int64_t throttle_reasons;  // -1 unknown
+    int dropped, batch;
+    double tick_ns;
+    int64_t taken_ms;     // date
+} st_measurement_row;
+st_code st_store_measurement(st_store *store, const st_measurement_row *row, st_error *error);
+
+// Counters by name ("dram_throughput", "stall.long_scoreboard"); NaN is stored as NULL. `kind` is "pc"
+// (shares of samples) or "range" (exact).
+st_code st_store_counters(st_store *store, int64_t candidate_key, const char *kind,
+                          const char *const *names, const double *values, size_t count,
+                          double seconds, st_error *error);
+// Stall samples per source line, as JSON (cupti/counters.h's st_line_sample), or NULL.
+st_code st_store_stall_lines(st_store *store, int64_t candidate_key, const char *lines_json,
+                             st_error *error);
+
+// --- results ---------------------------------------------------------------------------------------------------
+typedef struct st_winner_row {
+    int64_t session_key, problem_key;
+    char cache[8];
+    int64_t winner_key, default_key;        // candidates; default -1 when it did not survive
+    double winner_ns, default_ns;           // medians of the finals
+    double speedup, speedup_low, speedup_high; // default / winner, 95 % interval
+    int tied;                               // size of the tied set, 1 = a clear win
+    char *ties_json;                        // candidate ids and ratios with intervals
+    double bytes;                           // moved by one run; NaN unknown
+    char *note;                             // why this one of the tied set; NULL none
+} st_winner_row;
+st_code st_store_winner(st_store *store, const st_winner_row *row, st_error *error);
+
+// --- asking ------------------------------------------------------------------------------------------------------
+typedef struct st_query {
+    const char *family;     // NULL: all
+    const char *device;     // substring of the name, or UUID; NULL: all
+    int cc, sm_count;       // -1: all
+    const char *type, *operation; // NULL: all
+    int64_t n;              // -1: all
+    const char *cache;      // NULL: both
+    const char *session;    // id prefix; NULL: all
+    int64_t since_ms;       // -1
+    bool best;              // only the newest finished session's winner per device, toolchain and problem
+    bool shipped, own;      // both false: both
+    size_t limit;           // 0: no limit
+} st_query;
+
+// One candidate with all that tables print. Texts are valid during the callback only.
+typedef struct st_answer {
+    const char *candidate_id, *session_id, *family, *problem, *configuration, *type, *operation;
+    int64_t n;
+    const char *device_name, *device_uuid, *backend; int cc, sm_count;
+    const char *driver, *compiler, *template_hash, *tool;
+    int driver_cuda;
+    const char *outcome, *detail, *cache, *phase;
+    double median_ns, bytes, read_gbs;       // NaN unknown
+    double speedup, speedup_low, speedup_high; int tied; // winners only, else NaN and 0
+    const char *ties_json, *note;
+    int registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic;
+    double occupancy;
+    int64_t taken_ms;
+    size_t sample_count;
+    bool is_winner, is_default, shipped;
+} st_answer;
+typedef st_code st_answer_callback(void *context, const st_answer *answer, st_error *error);
+// Winners (best) or all measured candidates, by family, device, problem, time.
+st_code st_store_query(st_store *store, const st_query *query, st_answer_callback *callback,
+                       void *context, st_error *error);
+
+// A candidate by a prefix of its id (≥ 4 digits). ST_NOTHING: none; ST_USAGE: ambiguous.
+st_code st_store_candidate_key(st_store *store, const char *id_prefix, int64_t *key, st_error *error);
+typedef st_code st_measurement_callback(void *context, const st_measurement_row *row, st_error *error);
+st_code st_store_measurements(st_store *store, int64_t candidate_key, st_measurement_callback *callback,
+                              void *context, st_error *error);
+typedef st_code st_counter_callback(void *context, const char *kind, const char *name, double value,
+                                    st_error *error);
+st_code st_store_counters_of(st_store *store, int64_t candidate_key, st_counter_callback *callback,
+                             void *context, st_error *error);
+st_code st_store_answer_of(st_store *store, int64_t candidate_key, st_answer_callback *callback,
+                           void *context, st_error *error);
+st_code st_store_stall_lines_of(st_store *store, int64_t candidate_key, char **lines_json,
+                                st_error *error); // NULL when there are none; st_free
+// For resume: candidates of a session with their outcome, in insertion order.
+typedef st_code st_candidate_callback(void *context, const st_candidate_row *row, const char *problem,
+                                      const char *configuration, st_error *error);
+st_code st_store_candidates(st_store *store, int64_t session, st_candidate_callback *callback,
+                            void *context, st_error *error);
+// The template's texts by hash (JSON as stored); ST_NOTHING when unknown. st_free.
+st_code st_store_template_text(st_store *store, const char *hash, char **text_json, st_error *error);
+// The newest finished session (family NULL: any); ST_NOTHING when none.
+st_code st_store_session_latest(st_store *store, const char *family, st_session_row *row,
+                                st_error *error);
+st_code st_store_session_of(st_store *store, const char *id_prefix, st_session_row *row, st_error *error);
+
+// --- shipped history --------------------------------------------------------------------------------------------
+// Exports sessions (ids; NULL-terminated) as gzip'ed JSON Lines, rows in stable order: same rows, same
+// bytes. Imports such a file: rows already there (by stable id) are left alone; imported ones are marked
+// shipped when `shipped`.
+st_code st_history_export(st_store *store, const char *const *session_ids, const char *path,
+                          st_error *error);
+st_code st_history_import(st_store *store, const char *path, bool shipped, size_t *added,
+                          st_error *error);
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Growable text. Promise: appending never fails on the spot; an allocation failure is remembered in
+// `failed` and everything after it is dropped, so a builder checks once, at its end.
+#ifndef SIMTUNE_BASE_TEXT_H
+#define SIMTUNE_BASE_TEXT_H
+
+#include "tuner/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct st_text {
+    char *data; // NUL-terminated once anything was appended; NULL before
+    size_t length;
+    size_t capacity;
+    bool failed;
+} st_text;
+
+void st_text_init(st_text *text);
+void st_text_release(st_text *text);
+void st_text_clear(st_text *text); // keeps the memory
+void st_text_add(st_text *text, const char *string);
+void st_text_add_bytes(st_text *text, const void *bytes, size_t length);
+void st_text_addf(st_text *text, const char *format, ...) ST_PRINTF(2, 3);
+// The text as a C string, "" when empty. Valid until the next change.
+const char *st_text_string(const st_text *text);
+// Hands the memory to the caller (st_free). NULL when the text failed.
+char *st_text_take(st_text *text);
+
+bool st_text_equal(const char *a, const char *b);        // NULL equals only NULL
+bool st_text_starts(const char *text, const char *start);
+// Parses a whole decimal integer with an optional suffix Ki Mi Gi Ti (2^10…) or K M G T (10^3…) or a
+// power "2^20". False for anything else, overflow included. Negative numbers are accepted.
+bool st_text_to_int(const char *text, int64_t *value);
+// "64Ki", "1Mi", "256Mi" when the number is a multiple of a power of 1024, else plain decimal.
+void st_text_add_size(st_text *text, uint64_t value);
+// Levenshtein distance is at most 2 (and less than the word's length): for "did you mean".
+// Returns the index of the nearest candidate or -1.
+int st_text_nearest(const char *word, const char *const *candidates, size_t count);
+// Reads a whole file. ST_FAILED with the reason; the text holds the bytes (and a NUL after them).
+st_code st_text_read_file(st_text *text, const char *path, st_error *error);
+// Writes through a temporary file beside `path` and renames. Leaves an equal file untouched:
+// *changed (may be NULL) says whether anything was written. Parent folders are made.
+st_code st_text_write_file(const char *path, const void *bytes, size_t length, bool *changed,
+                           st_error *error);
+// mkdir -p
+st_code st_text_make_folder(const char *path, st_error *error);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Headers (DESIGN.md §9). Promise: the same choices and template give the same bytes; what is printed
+// compiles without warnings as C11, C++11 and CUDA C++ (12.6 to 13), needs nothing but the CUDA runtime,
+// and its host functions keep the contract of §9.
+#ifndef SIMTUNE_TUNER_EMIT_H
+#define SIMTUNE_TUNER_EMIT_H
+
+#include "tuner/template.h"
+
+// One line of the header's table: for this device class and problem, this configuration.
+typedef struct st_choice {
+    st_problem problem;
+    st_config config;
+    st_device_class device_class;
+    int blocks_per_sm;        // of the first launch, as measured; ≥ 1
+    // provenance, printed as comments and as a machine-readable block
+    char device_name[96], driver[32], compiler[48], template_hash[ST_HASH_TEXT];
+    char session_id[ST_HASH_TEXT], candidate_id[ST_HASH_TEXT];
+    int64_t memory_bytes;
+    int64_t measured_ms;      // date, from the store
+    size_t samples;
+    double median_ns, speedup, speedup_low, speedup_high; // NaN unknown
+    double gbs;               // NaN unknown
+    int tied;
+    bool deterministic;
+    bool predicted;           // no measurement behind it
+    bool emulated;
+} st_choice;
+
+typedef struct st_emit_options {
+    const char *cache;        // "cold" or "warm": what the choices were made by
+    bool not_tuned_here;      // first line says so
+    const char *command;      // that would make it again
+} st_emit_options;
+
+// Choices in any order; they are sorted (type, operation, class, n). At least one.
+st_code st_emit_header(const st_template *tmpl, const st_choice *choices, size_t count,
+                       const st_emit_options *options, st_text *out, st_error *error);
+// Reads the provenance block of a header made earlier back into choices (for adding a second device to
+// the same file): only classes other than `except` (may be NULL). `*choices` is st_free'd by the caller.
+// ST_NOTHING when the file is absent; ST_FAILED when it is not one of ours or from a newer simtune;
+// ST_STALE when it was made from another template.
+st_code st_emit_read(const st_template *tmpl, const char *path, const st_device_class *except,
+                     st_choice **choices, size_t *count, st_error *error);
+// A standalone program for one candidate: source text plus, in its first comment, nvcc and ncu lines.
+st_code st_emit_repro(const st_template *tmpl, const st_choice *choice, const st_device_facts *device,
+                      st_text *out, st_error *error);
+
+// The program text that NVRTC compiles for some configurations: template, then one struct a
+// configuration named simtune_config_<i>. Also the name expressions of every launch of each, and for
+// macro templates (one configuration only) the -D options. Shared by the tuning run and the tests.
+typedef struct st_program {
+    st_text source;
+    st_includes includes;
+    char **options; size_t option_count;   // owned
+    char **kernels; size_t kernel_count;   // owned; [config][launch]: launch_count each
+    size_t launch_count;                   // launches of the plan that a configuration may use
+} st_program;
+st_code st_program_make(const st_template *tmpl, const st_problem *problem, const st_config *configs,
+                        size_t config_count, st_program *out, st_error *error);
+void st_program_release(st_program *program);
+
+#endif

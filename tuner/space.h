@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The space of one problem on one device: every allowed configuration, enumerated and constrained by
+// SQLite (DESIGN.md §5). Promise: the same template, problem, device and options give the same
+// configurations in the same order; 10 million combinations cut to 100,000 in under 5 s.
+#ifndef SIMTUNE_TUNER_SPACE_H
+#define SIMTUNE_TUNER_SPACE_H
+
+#include "tuner/template.h"
+
+typedef struct st_space st_space;
+
+typedef struct st_space_options {
+    const char *const *set; size_t set_count;   // "BLOCK=256" or "BLOCK=128,256": only these values
+    const char *const *vary; size_t vary_count; // "ACC": all parameters not named here or in `set` stay
+                                                // at their default
+    const char *const *where; size_t where_count; // further constraints
+    bool need_run_to_run;    // only configurations that a determinism line grants
+    uint64_t limit;          // stop with an error beyond so many configurations (0: 50 million)
+} st_space_options;
+
+st_code st_space_open(const st_template *tmpl, const st_problem *problem,
+                      const st_device_facts *device, const st_space_options *options,
+                      st_space **out, st_error *error);
+void st_space_close(st_space *space);
+size_t st_space_count(const st_space *space);
+double st_space_combinations(const st_space *space); // before constraints
+void st_space_config(const st_space *space, size_t index, st_config *out); // index < count
+// Index of a configuration, or -1 when it is not allowed.
+int64_t st_space_find(const st_space *space, const st_config *config);
+// The query that made it, for --dry-run --verbose and tests. Valid as long as the space.
+const char *st_space_sql(const st_space *space);
+// Which `where` first forbids `config` (for messages), as FILE:LINE and text; NULL when none does.
+const char *st_space_why_not(const st_space *space, const st_config *config);
+
+#endif

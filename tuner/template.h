@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// A template: one annotated .cu file, one family. Promise: after loading, everything that the
+// directives say is in this struct, checked: every name is known, every expression parses, every
+// buffer and kernel argument exists. A mistake is reported as FILE:LINE with the remedy.
+//
+// Directives are comments "// simtune: WORD …" (a trailing backslash goes on in the next such line):
+//
+//   family NAME
+//   axis   NAME = VALUE …              given, not tuned. A name of base/types.h makes a type axis (at most
+//                                      one), other words a word axis, integers a size axis. A default run
+//                                      takes the first type and word, and every size.
+//   param  NAME = VALUE … [role R …] [runtime]
+//                                      integers, words, or START:END:STEP (end included); `runtime`: only
+//                                      the launch plan uses it, so it does not reach the compiler
+//   default PARAM=VALUE …              one value for every parameter: the configuration to beat
+//   where  EXPRESSION                  must hold for every allowed configuration
+//   let    NAME = EXPRESSION           late if it uses BLOCKS_PER_SM (resident blocks of the first launch)
+//   determinism LEVEL when EXPRESSION  LEVEL is run_to_run; what no line grants is `none`
+//   buffer NAME : ROLE TYPE[COUNT] [fill F] [guard]
+//                                      ROLE input output inout temp expected magnitude; TYPE a type axis's
+//                                      name, a name of base/types.h, or reference_T (f64 for float T, T for
+//                                      integers); F: values (default for input) zero …
+//   zero   BUFFER [when EXPRESSION]    memset to 0 before what follows
+//   launch KERNEL[<Config>] grid=E[,E[,E]] block=E[,E[,E]] [smem=E] [cluster=E] [dependent=E] args=A,… [when E]
+//                                      A is a buffer, or EXPRESSION:TYPE (a size axis alone means :u64)
+//   reference KERNEL[<Config>] file=FILE grid=… block=… args=… [when E]
+//                                      the plain kernel(s) that fill `expected` and `magnitude`; FILE is
+//                                      relative to this one. Without any, the default configuration's
+//                                      output is what others are compared with.
+//   compare OUTPUT with EXPECTED [magnitude BUFFER] [height E] [tolerance TEXT] [when E]
+//                                      float outputs are held to PRIMITIVES' bound with the height of the
+//                                      summation tree, exact data bit by bit. Without `height`: bit by bit
+//                                      always, or relative `tolerance` (1e-5) for users' kernels.
+//   bytes  EXPRESSION                  moved by one run, for GB/s
+//   host_args BUFFER|AXIS,…            order in the header's host function (default: inputs, outputs, sizes)
+//   summary TEXT                       one line for `simtune templates`
+//
+// A launch with <Config> makes it a "config" template: kernels are templates over `class Config`, which
+// gets `typedef … T`, and `static const int NAME = …` for every word axis and compiled parameter, words
+// spelled NAME_word (an enumerator that the template declares in namespace simtune). Without it,
+// parameters reach the kernel as macros: -DBLOCK=256 -DFINISH=1 and -DFINISH_cluster=1 for each word.
+#ifndef SIMTUNE_TUNER_TEMPLATE_H
+#define SIMTUNE_TUNER_TEMPLATE_H
+
+#include "tuner/base/error.h"
+#include "tuner/base/expression.h"
+#include "tuner/base/hash.h"
+#include "tuner/base/roles.h"
+#include "tuner/base/text.h"
+#include "tuner/base/types.h"
+#include "tuner/gpu/device.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ST_MAX_AXES 12
+#define ST_MAX_PARAMETERS 40
+#define ST_MAX_DIMS 3
+
+// A value of an axis or parameter: an integer, or a word with its number.
+typedef struct st_value {
+    char *word;     // NULL for integers
+    int64_t number; // words: index in the list of the file's distinct words (types: their st_type_id)
+} st_value;
+
+typedef enum st_axis_kind { ST_AXIS_TYPE, ST_AXIS_WORD, ST_AXIS_SIZE } st_axis_kind;
+
+typedef struct st_axis {
+    char *name;
+    st_axis_kind kind;
+    st_value *values;
+    size_t value_count;
+    int slot; // in the template's scope
+} st_axis;
+
+typedef struct st_parameter {
+    char *name;
+    st_value *values; // in the order of the file
+    size_t value_count;
+    size_t default_index;
+    unsigned roles;     // st_role bits
+    bool runtime;     // does not reach the compiler
+    int slot;
+    int line;
+} st_parameter;
+
+typedef struct st_let { char *name; st_expression *value; int slot; bool late; } st_let;
+
+typedef enum st_buffer_role {
+    ST_BUFFER_INPUT, ST_BUFFER_OUTPUT, ST_BUFFER_INOUT, ST_BUFFER_TEMP, ST_BUFFER_EXPECTED,
+    ST_BUFFER_MAGNITUDE
+} st_buffer_role;
+
+typedef struct st_buffer {
+    char *name;
+    st_buffer_role role;
+    char *type_word;      // as written: "T", "f32", "reference_T"
+    st_expression *count; // elements; may be late for temp
+    char *fill;           // "values", "zero", …
+    int align_slot;       // slot of align_NAME: alignment of its pointer in bytes (at most 256)
+} st_buffer;
+
+typedef struct st_argument {
+    int buffer;           // index, or -1
+    st_expression *value; // when buffer is -1
+    st_type_id type;      // of a value
+} st_argument;
+
+typedef enum st_step_kind { ST_STEP_ZERO, ST_STEP_LAUNCH } st_step_kind;
+
+typedef struct st_step {
+    st_step_kind kind;
+    int line;
+    st_expression *when;  // NULL: always
+    int buffer;           // ZERO
+    char *kernel;         // LAUNCH: name without <Config>
+    bool uses_config;
+    char *file;           // of a reference; NULL: the template itself
+    st_expression *grid[ST_MAX_DIMS], *block[ST_MAX_DIMS]; // NULL: 1
+    st_expression *smem, *cluster, *dependent;             // NULL: 0, 1, 0
+    st_argument *arguments;
+    size_t argument_count;
+} st_step;
+
+typedef struct st_compare {
+    int output, expected, magnitude; // buffers; magnitude -1: none
+    st_expression *height;           // NULL: exact
+    double tolerance;                // relative; 0: none
+    st_expression *when;             // NULL: always
+} st_compare;
+
+typedef struct st_determinism_rule { st_expression *when; } st_determinism_rule;
+
+typedef struct st_template {
+    char *path;           // as opened
+    char *folder;         // for its includes
+    char *family, *summary;
+    char *text;           // the whole file
+    size_t text_length;
+    char hash[ST_HASH_TEXT]; // of the text and of every file that it includes with "…"
+    st_scope scope;       // axes, parameters, words, device facts, size_of_T …, lets, align_NAME
+    bool is_config;       // parameters are template arguments
+    st_axis *axes; size_t axis_count;
+    st_parameter *parameters; size_t parameter_count;
+    st_let *lets; size_t let_count;
+    st_expression **wheres; size_t where_count;
+    st_determinism_rule *determinism; size_t determinism_count;
+    st_buffer *buffers; size_t buffer_count;
+    st_step *steps; size_t step_count;
+    st_step *references; size_t reference_count;
+    st_compare *compares; size_t compare_count;
+    st_expression *bytes; // NULL: unknown
+    char **host_args; size_t host_arg_count;
+    // Slots of what the tool itself binds; -1 when the scope lacks it.
+    int slot_blocks_per_sm, slot_size_of_type, slot_is_float;
+    int fact_slots[32];   // in the order of ST_DEVICE_FACTS
+} st_template;
+
+st_code st_template_load(const char *path, st_template **out, st_error *error);
+// `text` need not stay; `path` is for messages and includes.
+st_code st_template_parse(const char *path, const char *text, size_t length, st_template **out,
+                          st_error *error);
+void st_template_free(st_template *tmpl);
+int st_template_parameter(const st_template *tmpl, const char *name); // index or -1
+int st_template_axis(const st_template *tmpl, const char *name);
+int st_template_buffer(const st_template *tmpl, const char *name);
+// Finds the shipped template of a family ("reduce"), or takes `name` as a path when it has a slash or
+// ends in .cu.
+st_code st_template_find(const char *name, st_template **out, st_error *error);
+// The files that the text includes with "…", directly and indirectly: names and texts, for NVRTC, the
+// hash and the header. Owned by the caller (release frees).
+typedef struct st_include { char *name, *path, *text; } st_include;
+typedef struct st_includes { st_include *items; size_t count, capacity; } st_includes;
+st_code st_template_includes(const st_template *tmpl, st_includes *out, st_error *error);
+void st_includes_release(st_includes *includes);
+
+// --- a problem: one value for each axis --------------------------------------------------------------
+typedef struct st_problem {
+    int64_t value[ST_MAX_AXES]; // number of the type or word; the size itself for size axes
+} st_problem;
+// "T=f32 op=sum n=65536": canonical, axes in the order of the file.
+void st_problem_text(const st_template *tmpl, const st_problem *problem, st_text *out);
+st_code st_problem_parse(const st_template *tmpl, const char *text, st_problem *out, st_error *error);
+// The type of the type axis, or NULL when the family has none.
+const st_type *st_problem_type(const st_template *tmpl, const st_problem *problem);
+
+// --- a configuration: one value for each parameter ---------------------------------------------------
+typedef struct st_config { int64_t value[ST_MAX_PARAMETERS]; } st_config;
+void st_config_default(const st_template *tmpl, st_config *out);
+// "BLOCK=256 VEC=4 FINISH=cluster": canonical, parameters in the order of the file.
+void st_config_text(const st_template *tmpl, const st_config *config, st_text *out);
+// All parameters must be there, with values of their lists.
+st_code st_config_parse(const st_template *tmpl, const char *text, st_config *out, st_error *error);
+bool st_config_equal(const st_template *tmpl, const st_config *a, const st_config *b);
+// A value of one parameter from text ("256", "cluster").
+st_code st_parameter_value(const st_template *tmpl, int parameter, const char *text, int64_t *out,
+                           st_error *error);
+void st_parameter_value_text(const st_template *tmpl, int parameter, int64_t value, st_text *out);
+
+// --- evaluation: all slots of the scope ----------------------------------------------------------------
+typedef struct st_bindings {
+    const st_template *tmpl;
+    int64_t *values;  // one a slot; owned
+    bool late_known;  // blocks_per_sm was given
+} st_bindings;
+// Binds axes, parameters, facts, and the lets that are not late.
+st_code st_bindings_make(const st_template *tmpl, const st_problem *problem, const st_config *config,
+                         const st_device_facts *device, st_bindings *out, st_error *error);
+// Adds BLOCKS_PER_SM and evaluates the late lets.
+st_code st_bindings_late(st_bindings *bindings, int64_t blocks_per_sm, st_error *error);
+// Sets align_NAME for a buffer (256 by default).
+void st_bindings_align(st_bindings *bindings, int buffer, int64_t alignment);
+void st_bindings_release(st_bindings *bindings);
+// Evaluates one of the template's expressions; NULL gives `missing`.
+st_code st_bindings_evaluate(const st_bindings *bindings, const st_expression *expression,
+                             int64_t missing, int64_t *out, st_error *error);
+st_type_id st_buffer_type(const st_bindings *bindings, const st_buffer *buffer);
+// True when one of the determinism lines grants run_to_run.
+st_code st_bindings_deterministic(const st_bindings *bindings, bool *out, st_error *error);
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tuner and its device workers say to each other. Plain structs with an encoder and a decoder
+// each; a decoder trusts nothing. The worker knows no expressions: the parent has evaluated them.
+//
+// A conversation (W answers each request with one reply of the type after →, or `failed`):
+//   open        → opened      facts of the device, tick of its timer
+//   support     → ready       the support module (templates/support.cu: fills, compare, gate, flush): blob
+//   problem     → ready       buffers of the problem are allocated and guarded, the reference module
+//                             (blob) and its plan are kept; or `too_big`
+//   load        → loaded      a candidate's module (blob) and its kernels: registers, occupancy
+//   plan        → ready       its steps
+//   verify      → verified
+//   time        → timed       samples (blob, float64 nanoseconds)
+//   race        → timed       interleaved samples of several candidates (blob, [round][candidate])
+//   profile     → profiled    (profile worker only)
+//   unload      → ready
+#ifndef SIMTUNE_WORKER_MESSAGES_H
+#define SIMTUNE_WORKER_MESSAGES_H
+
+#include "tuner/base/channel.h"
+#include "tuner/base/error.h"
+#include "tuner/base/types.h"
+#include "tuner/gpu/device.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ST_NAME_MAX 512
+
+// A buffer of the problem, sizes resolved. Index in the array = index in the plan.
+typedef struct st_plan_buffer {
+    char name[64];
+    int role;            // st_buffer_role of tuner/template.h
+    st_type_id type;
+    uint64_t count;      // elements; temp buffers of candidates grow as needed
+    char fill[32];
+    uint32_t misalign;   // elements that the pointer is moved off its 256-byte alignment
+} st_plan_buffer;
+
+typedef struct st_plan_argument {
+    int buffer;          // or -1
+    st_type_id type;
+    int64_t value;
+} st_plan_argument;
+
+typedef struct st_plan_step {
+    bool is_zero;
+    int buffer;          // zero
+    uint64_t zero_bytes;
+    int kernel;          // launch: index in the candidate's (or reference's) kernel list
+    uint32_t grid[3], block[3], smem, cluster;
+    bool dependent;
+    st_plan_argument *arguments; // owned
+    uint32_t argument_count;
+} st_plan_step;
+
+typedef struct st_plan {
+    st_plan_step *steps; // owned
+    uint32_t step_count;
+    uint64_t *temp_counts; // per buffer of the problem: elements wanted of temp buffers (0: not used)
+    uint32_t buffer_count;
+} st_plan;
+void st_plan_release(st_plan *plan);
+
+typedef struct st_plan_compare {
+    int output, expected, magnitude; // buffers
+    bool bounded;        // float bound with `height`; else bit by bit unless tolerance > 0
+    int64_t height;
+    double tolerance;
+} st_plan_compare;
+
+// A kernel to load, with what its launch needs to be checked against.
+typedef struct st_load_kernel {
+    char lowered[ST_NAME_MAX];
+    uint32_t block;      // threads
+    uint32_t smem;       // dynamic bytes
+} st_load_kernel;
+
+typedef struct st_loaded_kernel {
+    int registers, local_bytes, static_smem, max_threads, blocks_per_sm;
+} st_loaded_kernel;
+
+// What the data are: exact (small integers, sparse, place rotating with `rotation`) or random.
+typedef enum st_data { ST_DATA_EXACT, ST_DATA_RANDOM } st_data;
+
+typedef struct st_verdict {
+    uint64_t mismatches, checked;
+    uint64_t first_index;
+    double got, expected, bound; // at first_index; NaN unknown
+    char what[32];   // "value", "guard" (wrote beyond a buffer), "unwritten" (output holds the fill), "repeat"
+    char output[64]; // buffer
+} st_verdict;
+
+// How a request ended for the candidate: words of DESIGN.md §4.
+typedef enum st_outcome {
+    ST_OUTCOME_CORRECT, ST_OUTCOME_WRONG, ST_OUTCOME_RACE, ST_OUTCOME_COMPILE, ST_OUTCOME_LAUNCH,
+    ST_OUTCOME_CRASH, ST_OUTCOME_TIMEOUT, ST_OUTCOME_CONSTRAINT, ST_OUTCOME_SKIPPED, ST_OUTCOME_COUNT
+} st_outcome;
+const char *st_outcome_name(st_outcome outcome);
+int st_outcome_find(const char *name); // or -1
+
+// The conditions of a measurement.
+typedef struct st_timing_state {
+    int sm_clock_mhz, memory_clock_mhz, temperature_c, power_mw; // -1 unknown
+    int64_t throttle_reasons;  // every reason seen, or -1
+    int other_processes;
+    uint32_t dropped;          // samples dropped because the device was throttled
+    uint32_t batch;            // runs a sample
+    double tick_ns;
+} st_timing_state;
+
+#endif
