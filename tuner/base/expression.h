@@ -8,6 +8,8 @@
 //  - a result that does not fit 64 bits is an error;
 //  - `not` binds tighter than `and`, looser than comparisons; comparisons do not chain;
 //  - `and`, `or` evaluate left to right and stop early;
+//  - ceil_div(a, b) is the smallest integer that is not below a / b; ceil_log2(x) the smallest k with
+//    2^k >= x, and 0 for every x <= 1; min and max take two or more;
 //  - unknown names are errors, with the nearest known name in the remedy.
 #ifndef SIMTUNE_BASE_EXPRESSION_H
 #define SIMTUNE_BASE_EXPRESSION_H
@@ -50,6 +52,8 @@ st_code st_expression_parse(const char *text, st_place place, const st_scope *sc
                             st_expression **out, st_error *error);
 void st_expression_free(st_expression *expression);
 const char *st_expression_text(const st_expression *expression); // as written
+// Where it stands; the file's name lives as long as the expression.
+st_place st_expression_place(const st_expression *expression);
 
 // `values[slot]` for every slot that the expression uses and that is not a constant.
 st_code st_expression_evaluate(const st_expression *expression, const int64_t *values, int64_t *out,
@@ -59,16 +63,62 @@ bool st_expression_is_late(const st_expression *expression, const st_scope *scop
 // True with *value when it is a constant whatever the slots hold.
 bool st_expression_constant(const st_expression *expression, int64_t *value);
 
-// Appends the column or variable for a slot ("c3", "config::BLOCK").
+// Appends the column or variable for a slot ("c3", "config::BLOCK"). Never called for constants, which
+// are printed as numbers.
 typedef void st_name_printer(void *context, int slot, st_text *out);
-// SQL: the statement that uses it must have the functions of st_expression_sql_functions registered.
-// A zero divisor or an overflow makes the statement fail with the same message.
+// SQL: the statement that uses it must run on a connection on which the functions of
+// st_expression_sql_functions are registered. A zero divisor or an overflow makes the statement fail
+// with the message of st_expression_evaluate. Names are columns of integers, never NULL.
 void st_expression_print_sql(const st_expression *expression, st_name_printer *name, void *context,
                              st_text *out);
 // C++ (also C): operands are printed as they are named; the caller gives names that are long long.
-// min, max, ceil_div, ceil_log2 become simtune_min(a, b) … which the header defines.
+// min, max, ceil_div, ceil_log2 become simtune_min(a, b) … which the header defines (as
+// st_expression_cxx_functions does, with simtune_divide and simtune_modulo for long divisors). A zero divisor of `/` or `%`, which the tree reports, gives 0 here,
+// never a trap; values for which the tree reports an overflow are the caller's to keep out.
 void st_expression_print_cxx(const st_expression *expression, st_name_printer *name, void *context,
                              st_text *out);
+// Definitions of those functions as `static inline` C and C++ text.
+const char *st_expression_cxx_functions(void);
+
+// --- SQL with what is known of the names ---------------------------------------------------------------
+// What a name or expression can be; may_fail: evaluating it can end in an error.
+typedef struct st_range {
+    int64_t low, high;
+    bool may_fail;
+} st_range;
+
+typedef struct st_sql_names {
+    st_name_printer *name;
+    void *context;
+    const st_range *ranges;                  // one a slot, or NULL: nothing is known
+    const st_expression *const *definitions; // one a slot: printed in the name's place; may be NULL, as
+                                             // may each of them. Its range stands in `ranges`.
+} st_sql_names;
+
+// The values that an expression can take, given the ranges of its names.
+st_range st_expression_range(const st_expression *expression, const st_sql_names *names);
+// As st_expression_print_sql; where the ranges prove that nothing can go wrong, plain operators are
+// printed, which SQLite evaluates several times faster than functions.
+void st_expression_print_sql_with(const st_expression *expression, const st_sql_names *names,
+                                  st_text *out);
+// Appends a condition that uses only the slots with known[slot], and that holds wherever the comparison
+// `expression` holds, whatever the other slots are within their ranges: `BLOCK * VEC <= 4096` with VEC
+// from 2 on gives `BLOCK * 2 <= 4096`. False, with nothing appended, when there is none worth checking.
+bool st_expression_print_sql_bound(const st_expression *expression, const st_sql_names *names,
+                                   const bool *known, st_text *out);
+// Number of nodes, a name counting as weights[slot] (NULL: 1). Saturates.
+size_t st_expression_weight(const st_expression *expression, const size_t *weights);
+
+// The functions that SQL uses where something can go wrong. base links no SQLite: the owner of a
+// connection registers each row under its name with argument_count integers and, last, the text
+// `where`; on failure the statement must fail with error->what. Not to be registered as deterministic:
+// SQLite evaluates deterministic functions of constants even where a CASE does not reach them.
+typedef struct st_sql_function {
+    const char *name;
+    int argument_count; // without `where`
+    st_code (*call)(const int64_t *arguments, const char *where, int64_t *out, st_error *error);
+} st_sql_function;
+size_t st_expression_sql_functions(const st_sql_function **functions);
 
 // The top-level `and` terms, for placing constraints early. Borrowed pointers into `expression`; each
 // may be used with all functions above except free. Returns how many; fills at most `capacity`.

@@ -2,18 +2,22 @@
 // What the tuner and its device workers say to each other. Plain structs with an encoder and a decoder
 // each; a decoder trusts nothing. The worker knows no expressions: the parent has evaluated them.
 //
-// A conversation (W answers each request with one reply of the type after →, or `failed`):
-//   open        → opened      facts of the device, tick of its timer
-//   support     → ready       the support module (templates/support.cu: fills, compare, gate, flush): blob
-//   problem     → ready       buffers of the problem are allocated and guarded, the reference module
-//                             (blob) and its plan are kept; or `too_big`
-//   load        → loaded      a candidate's module (blob) and its kernels: registers, occupancy
-//   plan        → ready       its steps
-//   verify      → verified
-//   time        → timed       samples (blob, float64 nanoseconds)
-//   race        → timed       interleaved samples of several candidates (blob, [round][candidate])
-//   profile     → profiled    (profile worker only)
-//   unload      → ready
+// A conversation. The worker answers each request with exactly one reply: the one after →, or
+// {"type":"failed","code":…,"what":…,"remedy":…,"lost":bool}; `lost` means that only a new worker helps.
+//   open     {backend, ordinal}                        → opened {facts, tick_ns, free_bytes, total_bytes}
+//   support  {kernels} + module                        → ready
+//   problem  {buffers, kernels, plan} + module         → ready {rotation}, or too_big {wanted, free}
+//                                                        the module is the references'; blob may be empty
+//   load     {candidate, kernels} + module             → loaded {kernels}
+//   plan     {candidate, plan}                         → ready
+//   verify   {candidate, data, rotation, compares}     → verified {verdict}
+//   capture  {candidate, data, rotation}               → ready   its outputs become what others must equal
+//   time     {candidate, cache, samples, drop}         → timed {state} + float64 ns
+//   race     {candidates, cache, rounds, seed}         → timed {state} + float64 ns [round][candidate]
+//   stalls   {candidate, minimum} + cubin              → stalls {profile}         profile worker only
+//   counters {candidates, metrics}                     → counters {values, seconds}  profile worker only
+//   speed    {}                                        → speed {read_gbs, copy_gbs}
+//   unload   {candidate}                               → ready
 #ifndef SIMTUNE_WORKER_MESSAGES_H
 #define SIMTUNE_WORKER_MESSAGES_H
 
@@ -35,6 +39,7 @@ typedef struct st_plan_buffer {
     uint64_t count;      // elements; temp buffers of candidates grow as needed
     char fill[32];
     uint32_t misalign;   // elements that the pointer is moved off its 256-byte alignment
+    // Only inputs are rotated over copies when a sample takes a batch of runs.
 } st_plan_buffer;
 
 typedef struct st_plan_argument {
@@ -61,13 +66,23 @@ typedef struct st_plan {
     uint32_t buffer_count;
 } st_plan;
 void st_plan_release(st_plan *plan);
+json_t *st_plan_encode(const st_plan *plan); // NULL: no memory
+st_code st_plan_decode(const json_t *json, size_t buffers, size_t kernels, st_plan *out,
+                       st_error *error);
+
+json_t *st_plan_buffers_encode(const st_plan_buffer *buffers, size_t count);
+st_code st_plan_buffers_decode(const json_t *json, st_plan_buffer **out, size_t *count,
+                               st_error *error); // *out is st_free'd by the caller
 
 typedef struct st_plan_compare {
-    int output, expected, magnitude; // buffers
+    int output, expected, magnitude; // buffers; expected -1: what `capture` kept; magnitude -1: none
     bool bounded;        // float bound with `height`; else bit by bit unless tolerance > 0
     int64_t height;
     double tolerance;
 } st_plan_compare;
+json_t *st_plan_compares_encode(const st_plan_compare *compares, size_t count);
+st_code st_plan_compares_decode(const json_t *json, size_t buffers, st_plan_compare **out,
+                                size_t *count, st_error *error);
 
 // A kernel to load, with what its launch needs to be checked against.
 typedef struct st_load_kernel {
@@ -75,10 +90,16 @@ typedef struct st_load_kernel {
     uint32_t block;      // threads
     uint32_t smem;       // dynamic bytes
 } st_load_kernel;
+json_t *st_load_kernels_encode(const st_load_kernel *kernels, size_t count);
+st_code st_load_kernels_decode(const json_t *json, st_load_kernel **out, size_t *count,
+                               st_error *error);
 
 typedef struct st_loaded_kernel {
     int registers, local_bytes, static_smem, max_threads, blocks_per_sm;
 } st_loaded_kernel;
+json_t *st_loaded_kernels_encode(const st_loaded_kernel *kernels, size_t count);
+st_code st_loaded_kernels_decode(const json_t *json, st_loaded_kernel *out, size_t count,
+                                 st_error *error); // exactly `count` are expected
 
 // What the data are: exact (small integers, sparse, place rotating with `rotation`) or random.
 typedef enum st_data { ST_DATA_EXACT, ST_DATA_RANDOM } st_data;
@@ -90,6 +111,8 @@ typedef struct st_verdict {
     char what[32];   // "value", "guard" (wrote beyond a buffer), "unwritten" (output holds the fill), "repeat"
     char output[64]; // buffer
 } st_verdict;
+json_t *st_verdict_encode(const st_verdict *verdict);
+st_code st_verdict_decode(const json_t *json, st_verdict *out, st_error *error);
 
 // How a request ended for the candidate: words of DESIGN.md §4.
 typedef enum st_outcome {
@@ -108,5 +131,9 @@ typedef struct st_timing_state {
     uint32_t batch;            // runs a sample
     double tick_ns;
 } st_timing_state;
+json_t *st_timing_state_encode(const st_timing_state *state);
+st_code st_timing_state_decode(const json_t *json, st_timing_state *out, st_error *error);
+json_t *st_device_facts_encode(const st_device_facts *facts);
+st_code st_device_facts_decode(const json_t *json, st_device_facts *out, st_error *error);
 
 #endif
