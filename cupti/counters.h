@@ -28,9 +28,15 @@ typedef struct st_metric {
     int better;            // +1 more is better, -1 less is better, 0 neither
     const char *group;     // "stall", "memory", "issue", "occupancy", "shared"
     const char *meaning;   // one line in plain words
+    const char *other_tool_name; // the same counter as some other chips spell it, NULL: one spelling
 } st_metric;
 const st_metric *st_metrics(size_t *count);
 const st_metric *st_metric_find(const char *name); // ours; NULL when unknown
+// The only place where units are converted: NVIDIA's value to ours. What is not finite becomes NaN.
+double st_metric_convert(const st_metric *metric, double tool_value);
+const char *st_metric_unit_name(st_metric_unit unit); // "share", "bytes/s" …, as in JSON and CSV
+// For people: "96.1 %", "4.51 TB/s", "107.5"; "-" for NaN.
+void st_metric_add_value(st_text *text, const st_metric *metric, double value);
 
 // --- the table of stall reasons (stalls.c) ---------------------------------------------------------------
 typedef struct st_stall {
@@ -43,7 +49,9 @@ typedef struct st_stall {
     unsigned moves;          // st_role bits (base/roles.h)
 } st_stall;
 const st_stall *st_stalls(size_t *count);
-const st_stall *st_stall_find(const char *any_name); // ours, NVIDIA's or an old one
+// By our name, NVIDIA's (with or without smsp__… and _not_issued), or an old one (with or without
+// "stall_"). Where articles used one old name for several reasons, the first of the table is taken.
+const st_stall *st_stall_find(const char *any_name);
 
 // --- whether counters can be had -------------------------------------------------------------------------
 typedef enum st_counters_state {
@@ -61,6 +69,13 @@ st_counters_state st_counters_probe(void *cu_context, int ordinal, st_text *deta
 st_code st_cupti_version(st_text *path_and_version, int *version, st_error *error);
 
 // --- collecting --------------------------------------------------------------------------------------------
+// Rules for whoever collects (the profile worker):
+//  - One context, one profiler, one thread. PC sampling and the range profiler are never enabled at the
+//    same time; the profiler switches by itself, and a switch costs time (docs/counters.md): ask for all
+//    stalls first, then for all counters, rather than in turn.
+//  - Modules may be loaded before or after st_profiler_open (docs/counters.md, "Modules").
+//  - Everything that `run` puts on the device is counted. Kernels that are not the candidate's (cache
+//    flush, fills) belong into `prepare`, which is called before every run and is not counted.
 typedef struct st_profiler st_profiler;
 // Runs the candidate once, with all that it needs reset before (tickets, tile states), and waits for it.
 typedef st_code st_run_once(void *context, st_error *error);
@@ -69,6 +84,10 @@ st_code st_profiler_open(void *cu_context, int ordinal, st_profiler **out, st_co
                          st_error *error);
 void st_profiler_close(st_profiler *profiler);
 const char *st_profiler_chip(const st_profiler *profiler); // "GH100"
+// Called with the same context before every run, outside of what is counted; waits for what it started.
+// NULL (as at first): nothing. PC sampling tells its kernels from the candidate's by their module, so
+// pass `image` to st_profiler_stalls when `prepare` launches kernels.
+void st_profiler_set_prepare(st_profiler *profiler, st_run_once *prepare);
 
 typedef struct st_stall_sample {   // of one reason
     int stall;                     // index in st_stalls, or -1 for one the table does not know
@@ -90,6 +109,12 @@ typedef struct st_stall_profile {
     double seconds;                                // what collecting it cost
 } st_stall_profile;
 void st_stall_profile_release(st_stall_profile *profile);
+// Share (0…1) of all samples that fell on one reason (index in st_stalls); NaN when there are none.
+double st_stall_share(const st_stall_profile *profile, int stall);
+// The reason that most samples wait for, `selected` (issuing) left out: index in `reasons`, -1 none.
+int st_stall_main(const st_stall_profile *profile);
+// "waits for a value from global memory (long_scoreboard): 71 % of samples, 64 % with nothing issued"
+void st_stall_describe(const st_stall_profile *profile, st_text *text);
 
 // PC sampling of one run (repeated until there are `minimum` samples or 64 runs). `image` is the cubin
 // that is running, for source lines (NULL: no lines).
@@ -103,6 +128,12 @@ st_code st_profiler_counters(st_profiler *profiler, st_run_once *run, void *cons
                              size_t candidate_count, const char *const *metric_names,
                              size_t metric_count, double *values, double *seconds,
                              st_error *error);
+
+// Source line of one instruction of a cubin with line information; needs no GPU. `file` gets the name that
+// the program had for the compiler ("reduce.cu"). ST_NOTHING when the image has no line for it. CUPTI
+// keeps about twice the size of every cubin that it is asked about, for good.
+st_code st_source_line(const void *image, size_t image_bytes, const char *function,
+                       uint64_t pc_offset, char *file, size_t file_size, int *line, st_error *error);
 
 // --- without a GPU (host library only) -----------------------------------------------------------------------
 // Chips the host library knows; checks each metric of the table on a chip: supported[i] for metric i, and

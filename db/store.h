@@ -28,6 +28,7 @@ st_code st_store_open(const char *path, st_store_mode mode, st_store **out, st_e
 void st_store_close(st_store *store);
 const char *st_store_path(const st_store *store);
 // Nested calls join the outer transaction. Waits politely for other writers (busy timeout 30 s).
+// A commit that fails has rolled back: no rollback after it. An inner rollback undoes the inner part.
 st_code st_store_begin(st_store *store, st_error *error);
 st_code st_store_commit(st_store *store, st_error *error);
 void st_store_rollback(st_store *store);
@@ -47,6 +48,9 @@ typedef struct st_toolchain_row {
     char tool[32];       // simtune's version
 } st_toolchain_row;
 st_code st_store_device(st_store *store, const st_device_row *row, int64_t *key, st_error *error);
+// All devices that the store knows, by name; facts_json is valid during the callback only.
+typedef st_code st_device_callback(void *context, const st_device_row *row, st_error *error);
+st_code st_store_devices(st_store *store, st_device_callback *callback, void *context, st_error *error);
 st_code st_store_toolchain(st_store *store, const st_toolchain_row *row, int64_t *key, st_error *error);
 // `text` is the template with its includes as one JSON {"name": text}, so that a repro can be written
 // years later. Identified by `hash`.

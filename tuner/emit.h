@@ -47,17 +47,36 @@ st_code st_emit_repro(const st_template *tmpl, const st_choice *choice, const st
                       st_text *out, st_error *error);
 
 // The program text that NVRTC compiles for some configurations: template, then one struct a
-// configuration named simtune_config_<i>. Also the name expressions of every launch of each, and for
-// macro templates (one configuration only) the -D options. Shared by the tuning run and the tests.
+// configuration named simtune_config_<i> (in namespace simtune when the template opens it, else global).
+// Also the name expressions of every launch of each, and for macro templates (one configuration only)
+// the -D options. The text depends on type, words and compiled parameters, not on sizes.
+// Shared by the tuning run and the tests.
 typedef struct st_program {
     st_text source;
     st_includes includes;
     char **options; size_t option_count;   // owned
     char **kernels; size_t kernel_count;   // owned; [config][launch]: launch_count each
-    size_t launch_count;                   // launches of the plan that a configuration may use
+    bool *used;                            // owned, as kernels: false where `when` rules this launch out for
+                                           // this configuration whatever the size and device; its kernel
+                                           // is then the name of a used one, so that every name compiles
+    size_t launch_count;                   // launch steps of the plan, in order
 } st_program;
 st_code st_program_make(const st_template *tmpl, const st_problem *problem, const st_config *configs,
                         size_t config_count, st_program *out, st_error *error);
+// The same for the `reference` directives, with the problem's type and words and the default
+// configuration as simtune_config_0; launches are the template's references. ST_NOTHING when it has none.
+st_code st_reference_program_make(const st_template *tmpl, const st_problem *problem, st_program *out,
+                                  st_error *error);
 void st_program_release(st_program *program);
+
+// "struct NAME {\n    typedef float T; … };": type axis, word axes and compiled parameters.
+void st_program_config_struct(const st_template *tmpl, const st_problem *problem,
+                              const st_config *config, const char *name, st_text *out);
+// What a macro template gets instead, one callback a macro: "BLOCK" and "256".
+typedef void st_macro_callback(void *context, const char *name, const char *value);
+void st_program_macros(const st_template *tmpl, const st_problem *problem, const st_config *config,
+                       st_macro_callback *callback, void *context);
+// True when a text opens namespace NAME (comments and strings aside).
+bool st_program_has_namespace(const char *text, const char *name);
 
 #endif

@@ -18,6 +18,9 @@ typedef struct st_space_options {
     uint64_t limit;          // stop with an error beyond so many configurations (0: 50 million)
 } st_space_options;
 
+// `options` may be NULL. The template must outlive the space. ST_NOTHING when no configuration is allowed
+// (the remedy says what forbids the default); ST_USAGE for unknown names and values. Without a device
+// (NULL) every fact is -1.
 st_code st_space_open(const st_template *tmpl, const st_problem *problem,
                       const st_device_facts *device, const st_space_options *options,
                       st_space **out, st_error *error);
@@ -31,5 +34,11 @@ int64_t st_space_find(const st_space *space, const st_config *config);
 const char *st_space_sql(const st_space *space);
 // Which `where` first forbids `config` (for messages), as FILE:LINE and text; NULL when none does.
 const char *st_space_why_not(const st_space *space, const st_config *config);
+
+// A `where` that uses BLOCKS_PER_SM is not in the query: the tuning run asks here once a candidate is
+// compiled and its late values are bound. *forbidden_by is as of st_space_why_not, NULL when allowed.
+bool st_space_has_late_where(const st_space *space);
+st_code st_space_late_where(const st_space *space, const st_bindings *bindings,
+                            const char **forbidden_by, st_error *error);
 
 #endif

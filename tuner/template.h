@@ -155,6 +155,7 @@ typedef struct st_template {
     // Slots of what the tool itself binds; -1 when the scope lacks it.
     int slot_blocks_per_sm, slot_size_of_type, slot_is_float;
     int fact_slots[32];   // in the order of ST_DEVICE_FACTS
+    char **made_names; size_t made_name_count; // size_of_T, align_in …: the scope borrows them
 } st_template;
 
 st_code st_template_load(const char *path, st_template **out, st_error *error);
@@ -203,6 +204,7 @@ typedef struct st_bindings {
     const st_template *tmpl;
     int64_t *values;  // one a slot; owned
     bool late_known;  // blocks_per_sm was given
+    bool lets_failed; // a let went wrong after st_bindings_align; evaluating says which
 } st_bindings;
 // Binds axes, parameters, facts, and the lets that are not late.
 st_code st_bindings_make(const st_template *tmpl, const st_problem *problem, const st_config *config,

@@ -66,6 +66,11 @@ int st_pool_poll_fd(const st_pool *pool);
 st_code st_nvrtc_version(int driver_cuda, char version[48], int *archs, size_t *arch_count,
                          size_t arch_capacity, st_error *error);
 
+// What ptxas said of one kernel in a compile log: registers a thread, bytes a thread that are spilled
+// (stores), static shared memory of a block. -1 unknown. False when the log does not speak of it.
+bool st_compile_kernel_facts(const char *log, const char *lowered_name, int *registers,
+                             int *spill_bytes, int *smem);
+
 // The child's main loop: `simtune --internal compile`. Returns an exit code.
 int st_compile_child(int channel_fd);
 

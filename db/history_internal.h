@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form of a history file, shared by history_export.c, history_import.c and history_json.c.
+//
+// gzip'ed JSON Lines, one row a line, in an order in which everything stands before what refers to it:
+//   {"format":"simtune-history","version":1}
+//   {"row":"device", …} {"row":"toolchain", …} {"row":"template", …} {"row":"problem", …}
+//   {"row":"session","id":…,"device":id,"toolchain":id,"template":hash, …}
+//   {"row":"candidate","session":id,"problem":text,"configuration":text, …,"measurements":[…],
+//    "profiles":[…],"stall_lines":…}
+//   {"row":"winner","session":id,"problem":text,"winner":configuration text, …}
+//   {"row":"end","rows":N}          N lines stand between the first and this one
+// Problems and configurations are named by their canonical text (with the family), which is what their
+// stable ids are made of. What is unknown is left out (null in lists).
+#ifndef SIMTUNE_DB_HISTORY_INTERNAL_H
+#define SIMTUNE_DB_HISTORY_INTERNAL_H
+
+#include "db/store_internal.h"
+
+#include <jansson.h>
+
+#define ST_HISTORY_FORMAT "simtune-history"
+#define ST_HISTORY_VERSION 1
+
+// --- history_json.c ----------------------------------------------------------------------------------------
+// An object being filled. The first failure is kept; unknown values are left out.
+typedef struct st_line {
+    json_t *object;
+    bool failed;
+} st_line;
+void st_line_start(st_line *line, const char *row); // row NULL: an object inside a line
+void st_line_text(st_line *line, const char *name, const char *value);
+void st_line_int(st_line *line, const char *name, int64_t value);   // -1: left out
+void st_line_real(st_line *line, const char *name, double value);   // NaN: left out
+void st_line_json(st_line *line, const char *name, const char *json); // text of a value; "" and NULL left out
+void st_line_value(st_line *line, const char *name, json_t *value);  // takes it
+// Compact, keys in the order in which they were set, numbers in their shortest exact form.
+void st_history_print(const json_t *value, st_text *out);
+json_t *st_history_samples(const double *samples, size_t count);
+
+// --- history_rows.c ----------------------------------------------------------------------------------------
+typedef struct st_import {
+    st_store *store;
+    const char *path;
+    bool shipped;
+    size_t line_number, added;
+    bool ended;
+    // The row being read. The first missing or wrong field fills `code` and `error`.
+    const json_t *row;
+    st_code code;
+    st_error *error;
+} st_import;
+void st_import_row(st_import *in);
+
+#endif

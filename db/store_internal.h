@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the files of db/ and by their tests; nobody else includes it. It holds the store's struct,
+// the one small wrapper through which every statement is prepared and stepped (statement.c), and the
+// table of migrations (migrations.c).
+#ifndef SIMTUNE_DB_STORE_INTERNAL_H
+#define SIMTUNE_DB_STORE_INTERNAL_H
+
+#include "db/store.h"
+
+#include <sqlite3.h>
+
+#define ST_STORE_PATIENCE_MS 30000     // how long other writers are waited for
+#define ST_APPLICATION_ID 0x53494D54   // "SIMT", in the header of every store
+#define ST_CACHED_STATEMENTS 48
+
+typedef struct st_cached_statement {
+    const char *sql; // a string literal: compared by address
+    sqlite3_stmt *statement;
+    bool in_use;
+} st_cached_statement;
+
+struct st_store {
+    sqlite3 *db;
+    char *path;
+    st_store_mode mode;
+    int patience_ms;
+    int depth;   // of st_store_begin
+    bool doomed; // an inner step could not be undone: the outer transaction must not be committed
+    st_cached_statement cached[ST_CACHED_STATEMENTS];
+    size_t cached_count;
+};
+
+// --- migrations.c ----------------------------------------------------------------------------------------
+typedef struct st_migration {
+    int number; // 1, 2, 3 …; the schema's version after it
+    const char *name;
+    const char *const *scripts; // NULL-terminated
+} st_migration;
+extern const st_migration st_migrations[];
+extern const size_t st_migration_count;
+extern const char st_schema_1_tables[], st_schema_1_views[]; // schema.c
+
+typedef enum st_schema_state {
+    ST_SCHEMA_EMPTY,   // a new file: no version, no table
+    ST_SCHEMA_OLDER, ST_SCHEMA_CURRENT
+} st_schema_state;
+// Tells where the opened file stands; refuses a newer version and databases of something else.
+st_code st_migrations_state(st_store *store, const st_migration *migrations, size_t count,
+                            st_schema_state *state, st_error *error);
+// Brings the schema to the newest version, all steps in one transaction.
+st_code st_migrations_run(st_store *store, const st_migration *migrations, size_t count,
+                          st_error *error);
+// The message for a store whose version is newer than `known`.
+st_code st_migrations_newer(const char *path, int version, int known, st_error *error);
+
+// --- store.c -----------------------------------------------------------------------------------------------
+typedef struct st_store_options {
+    int patience_ms;
+    const st_migration *migrations;
+    size_t migration_count;
+} st_store_options;
+// What st_store_open does, with patience and migrations as a test wants them.
+st_code st_store_open_with(const char *path, st_store_mode mode, const st_store_options *options,
+                           st_store **out, st_error *error);
+// Ends what st_store_begin began: commits when `code` is ST_OK, else rolls back. Returns the code of
+// the whole. Every writer of db/ is st_store_begin, its statements, st_store_finish.
+st_code st_store_finish(st_store *store, st_code code, st_error *error);
+
+// --- open.c ------------------------------------------------------------------------------------------------
+// What a look at the file tells without SQLite touching it.
+typedef struct st_file_look {
+    bool exists, empty;
+    int user_version;
+} st_file_look;
+st_code st_file_look_at(const char *path, st_file_look *look, st_error *error);
+// Opens `path` for reading in the first way that works (see open.c). Fills store->db.
+st_code st_open_for_reading(st_store *store, st_error *error);
+st_code st_open_for_writing(st_store *store, st_error *error);
+// Replaces store->db by a copy of it in memory.
+st_code st_open_copy_in_memory(st_store *store, st_error *error);
+
+// --- statement.c -------------------------------------------------------------------------------------------
+// A statement in use. Binding never fails on the spot: the first failure is kept and reported by the
+// next step. Texts and blobs that are bound must live until the statement is closed.
+typedef struct st_statement {
+    st_store *store;
+    sqlite3_stmt *statement;
+    st_cached_statement *cached; // NULL: finalized when closed
+    int bound;                   // parameters bound so far
+    int rc;                      // the first failure of binding
+    const char *doing;           // "storing a candidate"
+} st_statement;
+
+// `sql` must be a string literal: it is prepared once a store and kept.
+st_code st_statement_open(st_store *store, st_statement *statement, const char *sql,
+                          const char *doing, st_error *error);
+// For texts that are put together, and for statements that run while a callback runs.
+st_code st_statement_open_once(st_store *store, st_statement *statement, const char *sql,
+                               const char *doing, st_error *error);
+void st_statement_close(st_statement *statement);
+
+// Each binds the next parameter.
+void st_bind_int(st_statement *statement, int64_t value);
+void st_bind_known_int(st_statement *statement, int64_t value);     // -1: NULL
+void st_bind_real(st_statement *statement, double value);           // not finite: NULL
+void st_bind_text(st_statement *statement, const char *value);      // NULL: NULL
+void st_bind_known_text(st_statement *statement, const char *value); // NULL or "": NULL
+void st_bind_blob(st_statement *statement, const void *bytes, size_t length);
+
+// *row: whether there is a row to read. False ends the statement.
+st_code st_statement_step(st_statement *statement, bool *row, st_error *error);
+// Steps to the end, ignoring rows.
+st_code st_statement_run(st_statement *statement, st_error *error);
+// The first column of the first row, then to the end. *found (may be NULL): whether there was a row.
+st_code st_statement_number(st_statement *statement, int64_t *value, bool *found, st_error *error);
+// Opens, runs and closes a statement without parameters.
+st_code st_statement_do(st_store *store, const char *sql, const char *doing, st_error *error);
+// All statements of a script, in order.
+st_code st_script_run(st_store *store, const char *script, const char *doing, st_error *error);
+
+int64_t st_column_int(const st_statement *statement, int column);       // NULL: -1
+double st_column_real(const st_statement *statement, int column);       // NULL: NaN
+const char *st_column_text(const st_statement *statement, int column);  // NULL: ""
+const char *st_column_text_or_null(const st_statement *statement, int column);
+void st_column_copy(const st_statement *statement, int column, char *out, size_t capacity);
+// A copy for the caller (st_free); NULL for NULL. False: no memory.
+bool st_column_take(const st_statement *statement, int column, char **out);
+
+// Fills `error` for SQLite's result code: what happened, to which store, what to do.
+st_code st_store_fail(const st_store *store, int rc, const char *doing, st_error *error);
+
+// --- rows.c ------------------------------------------------------------------------------------------------
+// The stable id of content: a hash over the kind and its fields (NULL and "" differ).
+st_code st_content_id(char out[ST_HASH_TEXT], const char *const *fields, size_t count,
+                      st_error *error);
+st_code st_device_id(const st_device_row *row, char out[ST_HASH_TEXT], st_error *error);
+st_code st_toolchain_id(const st_toolchain_row *row, char out[ST_HASH_TEXT], st_error *error);
+st_code st_problem_id(const char *family, const char *text, char out[ST_HASH_TEXT], st_error *error);
+st_code st_configuration_id(const char *family, const char *text, char out[ST_HASH_TEXT],
+                            st_error *error);
+st_code st_candidate_id(const char *session_id, const char *problem_id, const char *configuration_id,
+                        char out[ST_HASH_TEXT], st_error *error);
+
+// As st_store_device, but a row that is there is left as it is.
+st_code st_device_find_or_make(st_store *store, const st_device_row *row, int64_t *key,
+                               bool *was_there, st_error *error);
+
+// --- candidates.c ------------------------------------------------------------------------------------------
+// As st_store_measurement, but *added is false where that would fail because the row is there.
+st_code st_measurement_add(st_store *store, const st_measurement_row *row, bool *added,
+                           st_error *error);
+
+// --- results.c ---------------------------------------------------------------------------------------------
+// Samples as they stand in the BLOB. NULL: no memory; freed with st_free.
+unsigned char *st_samples_encode(const double *samples, size_t count);
+double *st_samples_decode(const void *blob, size_t bytes, size_t *count);
+
+// --- query.c -----------------------------------------------------------------------------------------------
+// The statement of a query, as text; the tests look at its plan.
+st_code st_query_sql(const st_query *query, st_text *sql, st_error *error);
+extern const char st_answer_of_sql[], st_candidates_of_session_sql[], st_measurements_of_sql[],
+    st_counters_of_sql[];
+// A prefix of a stable id: 4 to 32 hex digits, made lower case. *valid false for anything else.
+void st_id_prefix(const char *text, char out[ST_HASH_TEXT], bool *valid);
+// The key of the one row whose id starts with `prefix`. ST_NOTHING, or ST_USAGE when there are several.
+st_code st_key_by_prefix(st_store *store, const char *sql, const char *what, const char *prefix,
+                         int64_t *key, st_error *error);
+
+#endif

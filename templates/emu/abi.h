@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program compiled for the emulated device and the process that runs it know of each other.
+// Plain C, included by cuda_on_cpu.h (C++11, in the compiled program) and by tuner/gpu/emu_*.c.
+#ifndef SIMTUNE_EMU_ABI_H
+#define SIMTUNE_EMU_ABI_H
+
+#define SIMTUNE_EMU_ABI 1u
+#define SIMTUNE_EMU_MODULE_SYMBOL "simtune_emu_module_table"
+
+typedef unsigned long long simtune_emu_u64;
+typedef struct simtune_emu_index {
+    unsigned x, y, z;
+} simtune_emu_index;
+
+// What a running thread sees of itself. The runtime points the program's `self` at the running one.
+struct simtune_emu_thread {
+    simtune_emu_index thread_index, block_index, block_size, grid_size;
+    char *shared;     // the block's shared memory: the static part, then the dynamic part
+    unsigned lane;    // 0 … 31
+    unsigned touches; // atomics and ordered loads since this thread last let others run
+    unsigned dynamic_shared; // bytes
+};
+
+// A source position, for messages.
+#define SIMTUNE_EMU_PLACE const char *file, int line
+
+enum simtune_emu_collective {
+    SIMTUNE_EMU_SYNCWARP, SIMTUNE_EMU_SHFL, SIMTUNE_EMU_SHFL_UP, SIMTUNE_EMU_SHFL_DOWN,
+    SIMTUNE_EMU_SHFL_XOR, SIMTUNE_EMU_BALLOT, SIMTUNE_EMU_ANY, SIMTUNE_EMU_ALL,
+    SIMTUNE_EMU_MATCH_ANY, SIMTUNE_EMU_MATCH_ALL, SIMTUNE_EMU_REDUCE_ADD,
+    SIMTUNE_EMU_REDUCE_MIN_U, SIMTUNE_EMU_REDUCE_MAX_U, SIMTUNE_EMU_REDUCE_MIN_S,
+    SIMTUNE_EMU_REDUCE_MAX_S, SIMTUNE_EMU_REDUCE_AND, SIMTUNE_EMU_REDUCE_OR,
+    SIMTUNE_EMU_REDUCE_XOR, SIMTUNE_EMU_COLLECTIVES
+};
+
+enum simtune_emu_barrier {
+    SIMTUNE_EMU_BARRIER, SIMTUNE_EMU_BARRIER_COUNT, SIMTUNE_EMU_BARRIER_AND,
+    SIMTUNE_EMU_BARRIER_OR
+};
+
+struct simtune_emu_runtime {
+    // One lane's part in a warp-wide operation; returns when all lanes of `mask` have arrived.
+    simtune_emu_u64 (*collective)(int kind, unsigned mask, simtune_emu_u64 value, unsigned argument,
+                                  int width, SIMTUNE_EMU_PLACE);
+    // Block barrier `id`; `threads` 0: all of the block that have not exited.
+    int (*barrier)(int kind, unsigned id, unsigned threads, int predicate, SIMTUNE_EMU_PLACE);
+    void (*barrier_arrive)(unsigned id, unsigned threads, SIMTUNE_EMU_PLACE); // without waiting
+    void (*yield)(void); // lets every other thread run first
+    void (*fail)(const char *what, SIMTUNE_EMU_PLACE); // ends the launch; does not return
+    unsigned (*cluster_rank)(void);
+    unsigned (*cluster_size)(void);
+    void (*cluster_arrive)(SIMTUNE_EMU_PLACE);
+    void (*cluster_wait)(SIMTUNE_EMU_PLACE);
+    // Where the block `rank` of the cluster has what `own` is in this block.
+    void *(*cluster_shared)(const void *own, unsigned rank, SIMTUNE_EMU_PLACE);
+    // Asynchronous copies: done as late as allowed, so that a missing wait shows.
+    void (*copy_async)(void *to, const void *from, unsigned bytes, unsigned zeros);
+    void (*copy_commit)(void);
+    void (*copy_wait)(unsigned groups_left);
+    // Bulk copies complete on a 64-bit barrier object in shared memory.
+    void (*bulk_copy)(void *to, const void *from, unsigned bytes, simtune_emu_u64 *barrier);
+    void (*object_init)(simtune_emu_u64 *barrier, unsigned count);
+    void (*object_arrive)(simtune_emu_u64 *barrier, unsigned expected_bytes);
+    int (*object_test)(simtune_emu_u64 *barrier, unsigned parity);
+    simtune_emu_u64 (*clock)(void);
+    void (*count_atomic)(void);
+};
+
+struct simtune_emu_kernel {
+    const char *name;          // the name expression
+    void (*call)(void **arguments);
+    const void *function;      // the kernel itself: its symbol tells its size
+    unsigned argument_count;
+    const unsigned *argument_sizes;
+};
+
+struct simtune_emu_module {
+    unsigned abi;
+    unsigned kernel_count;
+    const struct simtune_emu_kernel *kernels;
+    struct simtune_emu_thread **self;               // written at each switch
+    const struct simtune_emu_runtime **runtime;     // written once, after loading
+};
+
+#endif

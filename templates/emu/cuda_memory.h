@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomics and the loads and stores that have their own words.
+#ifndef SIMTUNE_CUDA_MEMORY_H
+#define SIMTUNE_CUDA_MEMORY_H
+
+// How many atomics or ordered loads a thread makes before the others run: a loop that waits does
+// little else, a loop that works does many atomics.
+#define SIMTUNE_EMU_ATOMIC_LIMIT 16
+#define SIMTUNE_EMU_LOAD_LIMIT 2
+
+SIMTUNE_EMU_INLINE void simtune_emu_atomic(void)
+{
+    simtune_emu_do->count_atomic();
+    simtune_emu_touch(SIMTUNE_EMU_ATOMIC_LIMIT);
+}
+
+// A read-modify-write: the threads are fibers, but a timer may switch them anywhere, so it is a real
+// compare and swap. `bits` is the unsigned integer of the type's size.
+template <class T, class Bits, class Change>
+SIMTUNE_EMU_INLINE T simtune_emu_modify(T *at, Change change)
+{
+    simtune_emu_atomic();
+    Bits seen = __atomic_load_n((Bits *)at, __ATOMIC_RELAXED), wanted;
+    T old;
+    do {
+        __builtin_memcpy(&old, &seen, sizeof old);
+        T next = change(old);
+        __builtin_memcpy(&wanted, &next, sizeof wanted);
+    } while (!__atomic_compare_exchange_n((Bits *)at, &seen, wanted, false, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED));
+    return old;
+}
+
+#define SIMTUNE_EMU_ATOMIC_ONE(word, type, bits, next)                                             \
+    SIMTUNE_EMU_INLINE type word(type *at, type value)                                             \
+    {                                                                                              \
+        return simtune_emu_modify<type, bits>(at, [value](type old) -> type { return next; });     \
+    }
+// As CUDA: each also with _block and _system.
+#define SIMTUNE_EMU_ATOMIC(word, type, bits, next)                                                 \
+    SIMTUNE_EMU_ATOMIC_ONE(word, type, bits, next)                                                 \
+    SIMTUNE_EMU_ATOMIC_ONE(word##_block, type, bits, next)                                         \
+    SIMTUNE_EMU_ATOMIC_ONE(word##_system, type, bits, next)
+#define SIMTUNE_EMU_ATOMIC_INTEGER(type, bits)                                                     \
+    SIMTUNE_EMU_ATOMIC(atomicMin, type, bits, value < old ? value : old)                           \
+    SIMTUNE_EMU_ATOMIC(atomicMax, type, bits, value > old ? value : old)                           \
+    SIMTUNE_EMU_ATOMIC(atomicAnd, type, bits, (type)(old & value))                                 \
+    SIMTUNE_EMU_ATOMIC(atomicOr, type, bits, (type)(old | value))                                  \
+    SIMTUNE_EMU_ATOMIC(atomicXor, type, bits, (type)(old ^ value))                                 \
+    SIMTUNE_EMU_ATOMIC_SWAP(type, bits)
+#define SIMTUNE_EMU_ATOMIC_CAS(word, type, bits)                                                   \
+    SIMTUNE_EMU_INLINE type word(type *at, type compare, type value)                               \
+    {                                                                                              \
+        return simtune_emu_modify<type, bits>(                                                     \
+            at, [compare, value](type old) -> type { return old == compare ? value : old; });      \
+    }
+#define SIMTUNE_EMU_ATOMIC_SWAP(type, bits)                                                        \
+    SIMTUNE_EMU_ATOMIC(atomicExch, type, bits, ((void)old, value))                                 \
+    SIMTUNE_EMU_ATOMIC_CAS(atomicCAS, type, bits)                                                  \
+    SIMTUNE_EMU_ATOMIC_CAS(atomicCAS_block, type, bits)                                            \
+    SIMTUNE_EMU_ATOMIC_CAS(atomicCAS_system, type, bits)
+
+SIMTUNE_EMU_ATOMIC(atomicAdd, int, unsigned, (int)((unsigned)old + (unsigned)value))
+SIMTUNE_EMU_ATOMIC(atomicAdd, unsigned, unsigned, old + value)
+SIMTUNE_EMU_ATOMIC(atomicAdd, unsigned long long, unsigned long long, old + value)
+SIMTUNE_EMU_ATOMIC(atomicAdd, float, unsigned, old + value)
+SIMTUNE_EMU_ATOMIC(atomicAdd, double, unsigned long long, old + value)
+SIMTUNE_EMU_ATOMIC(atomicSub, int, unsigned, (int)((unsigned)old - (unsigned)value))
+SIMTUNE_EMU_ATOMIC(atomicSub, unsigned, unsigned, old - value)
+SIMTUNE_EMU_ATOMIC(atomicInc, unsigned, unsigned, old >= value ? 0u : old + 1u)
+SIMTUNE_EMU_ATOMIC(atomicDec, unsigned, unsigned, old == 0u || old > value ? value : old - 1u)
+SIMTUNE_EMU_ATOMIC(atomicExch, float, unsigned, ((void)old, value))
+SIMTUNE_EMU_ATOMIC_INTEGER(int, unsigned)
+SIMTUNE_EMU_ATOMIC_INTEGER(unsigned, unsigned)
+SIMTUNE_EMU_ATOMIC_INTEGER(long long, unsigned long long)
+SIMTUNE_EMU_ATOMIC_INTEGER(unsigned long long, unsigned long long)
+SIMTUNE_EMU_ATOMIC_CAS(atomicCAS, unsigned short, unsigned short)
+#undef SIMTUNE_EMU_ATOMIC
+#undef SIMTUNE_EMU_ATOMIC_ONE
+#undef SIMTUNE_EMU_ATOMIC_INTEGER
+#undef SIMTUNE_EMU_ATOMIC_CAS
+#undef SIMTUNE_EMU_ATOMIC_SWAP
+
+// --- ordered loads and stores, for the device header ------------------------------------------------
+// Relaxed, acquire and release are one here. A load counts as part of a wait loop.
+template <class T> SIMTUNE_EMU_INLINE T simtune_emu_load_ordered(const T *at)
+{
+    simtune_emu_touch(SIMTUNE_EMU_LOAD_LIMIT);
+    __asm__ volatile("" ::: "memory");
+    T value = *at;
+    __asm__ volatile("" ::: "memory");
+    return value;
+}
+template <class T> SIMTUNE_EMU_INLINE void simtune_emu_store_ordered(T *at, T value)
+{
+    __asm__ volatile("" ::: "memory");
+    *at = value;
+    __asm__ volatile("" ::: "memory");
+}
+
+// --- loads and stores with a cache policy: the policy has no meaning here -----------------------------
+#define SIMTUNE_EMU_LOAD(word)                                                                     \
+    template <class T> SIMTUNE_EMU_INLINE T word(const T *at) { return *at; }
+#define SIMTUNE_EMU_STORE(word)                                                                    \
+    template <class T, class V> SIMTUNE_EMU_INLINE void word(T *at, V value) { *at = value; }
+SIMTUNE_EMU_LOAD(__ldg)
+SIMTUNE_EMU_LOAD(__ldca)
+SIMTUNE_EMU_LOAD(__ldcs)
+SIMTUNE_EMU_LOAD(__ldlu)
+// These two see what other blocks wrote, so wait loops use them.
+template <class T> SIMTUNE_EMU_INLINE T __ldcg(const T *at) { return simtune_emu_load_ordered(at); }
+template <class T> SIMTUNE_EMU_INLINE T __ldcv(const T *at) { return simtune_emu_load_ordered(at); }
+SIMTUNE_EMU_STORE(__stwb)
+SIMTUNE_EMU_STORE(__stcg)
+SIMTUNE_EMU_STORE(__stcs)
+SIMTUNE_EMU_STORE(__stwt)
+#undef SIMTUNE_EMU_LOAD
+#undef SIMTUNE_EMU_STORE
+
+SIMTUNE_EMU_INLINE size_t __cvta_generic_to_shared(const void *at) { return (size_t)at; }
+SIMTUNE_EMU_INLINE size_t __cvta_generic_to_global(const void *at) { return (size_t)at; }
+
+#endif

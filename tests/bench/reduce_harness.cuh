@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the hand-built programs around templates/reduce.cu share: configurations as types, the launch plan of
+// its directives in C++ (kept in step by hand), and error checking. They measure and check the kernels
+// without the tool.
+#ifndef SIMTUNE_REDUCE_HARNESS_CUH
+#define SIMTUNE_REDUCE_HARNESS_CUH
+
+#include "../../templates/reference/reduce_reference.cu"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t code_ = (call);                                                                \
+        if (code_ != cudaSuccess) {                                                                \
+            std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                     \
+                         cudaGetErrorString(code_));                                               \
+            std::exit(1);                                                                          \
+        }                                                                                          \
+    } while (0)
+
+template <class Type, int OP, int Block, int Vec, int Unroll, int Acc, int Load, int Order, int MinBlocks,
+          int Warp, int Step, int Finish, int ClusterSize>
+struct config {
+    typedef Type T;
+    static const int op = OP, BLOCK = Block, VEC = Vec, UNROLL = Unroll, ACC = Acc, LOAD = Load, ORDER = Order,
+                     MIN_BLOCKS = MinBlocks, WARP = Warp, BLOCK_STEP = Step, FINISH = Finish,
+                     CLUSTER = ClusterSize;
+};
+
+// One configuration with its kernels. The runtime parameters may be changed in a copy.
+struct candidate {
+    int block, vec, unroll, acc, load, order, min_blocks, warp, step, finish, cluster;
+    int element_size, accumulator_size, op;
+    const void *first, *second; // kernels; second NULL: one launch
+    int blocks_per_sm;          // of the first
+    // runtime parameters
+    int waves;
+    bool contiguous;
+    int partials_per_thread; // of the second kernel
+    bool late_trigger;       // (an experiment) dependents start only when the first kernel ends
+};
+
+static int sm_count;
+
+template <class C, int FINISH> struct kernels_of {
+    static const void *first() { return (const void *)simtune::reduce_blocks<C>; }
+    static const void *second() { return (const void *)simtune::reduce_partials<C>; }
+};
+template <class C> struct kernels_of<C, simtune::FINISH_one_block> {
+    static const void *first() { return (const void *)simtune::reduce_one_block<C>; }
+    static const void *second() { return NULL; }
+};
+template <class C> struct kernels_of<C, simtune::FINISH_cluster> {
+    static const void *first() { return (const void *)simtune::reduce_cluster<C>; }
+    static const void *second() { return NULL; }
+};
+template <class C> struct kernels_of<C, simtune::FINISH_ticket> {
+    static const void *first() { return (const void *)simtune::reduce_ticket<C>; }
+    static const void *second() { return NULL; }
+};
+template <class C> struct kernels_of<C, simtune::FINISH_atomic> {
+    static const void *first() { return (const void *)simtune::reduce_atomic<C>; }
+    static const void *second() { return NULL; }
+};
+
+template <class C> candidate make_candidate()
+{
+    candidate c = {C::BLOCK, C::VEC, C::UNROLL, C::ACC, C::LOAD, C::ORDER, C::MIN_BLOCKS, C::WARP, C::BLOCK_STEP,
+                   C::FINISH, C::CLUSTER, (int)sizeof(typename C::T),
+                   (int)sizeof(typename simtune::element<typename C::T>::accumulator), C::op,
+                   kernels_of<C, C::FINISH>::first(), kernels_of<C, C::FINISH>::second(), 0, 1, false, 1, false};
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&c.blocks_per_sm, c.first, C::BLOCK, 0));
+    return c;
+}
+
+static unsigned long long ceil_div(unsigned long long a, unsigned long long b)
+{
+    return (a + b - 1) / b;
+}
+
+struct plan {
+    unsigned long long tiles, blocks, share, partials;
+    unsigned finish_block;
+    size_t temp_bytes;
+};
+
+static plan plan_of(const candidate &c, unsigned long long n)
+{
+    plan p;
+    p.tiles = std::max(1ull, ceil_div(n, (unsigned long long)c.block * c.vec * c.unroll));
+    p.blocks = c.finish == simtune::FINISH_one_block  ? 1
+               : c.finish == simtune::FINISH_cluster ? c.cluster
+               : c.waves == 0
+                   ? p.tiles
+                   : std::min<unsigned long long>(p.tiles,
+                                                  (unsigned long long)sm_count * c.blocks_per_sm * c.waves);
+    p.share = c.contiguous ? ceil_div(std::max(1ull, ceil_div(n, c.block * c.vec)), p.blocks) * c.block : 0;
+    p.partials = p.blocks * (c.step == simtune::BLOCK_STEP_direct ? c.block / 32 : 1);
+    p.finish_block =
+        (unsigned)std::min(1024ull, 32 * ceil_div(p.partials, 32ull * c.partials_per_thread));
+    p.temp_bytes = 256 + p.partials * c.accumulator_size; // ticket and value first
+    return p;
+}
+
+static cudaError_t launch_kernel(const void *kernel, unsigned grid, unsigned block, int cluster, bool dependent,
+                                 void **args, cudaStream_t stream)
+{
+    cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.stream = stream;
+    config.attrs = attributes;
+    if (cluster > 1) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[config.numAttrs].val.clusterDim.x = cluster;
+        attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
+        config.numAttrs++;
+    }
+    if (dependent) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    return cudaLaunchKernelExC(&config, kernel, args);
+}
+
+// The whole plan on a stream. Temporary storage may hold anything.
+static cudaError_t launch_candidate(const candidate &c, const void *in, void *out, void *temp, unsigned long long n,
+                                    cudaStream_t stream)
+{
+    plan p = plan_of(c, n);
+    void *state = temp, *partial = (char *)temp + 256;
+    cudaError_t error = cudaSuccess;
+    void *blocks_args[] = {&in, &partial, &n, &p.share};
+    void *partials_args[] = {&partial, &out, &p.partials};
+    void *cluster_args[] = {&in, &out, &n, &p.share};
+    void *ticket_args[] = {&in, &out, &partial, &state, &n, &p.share};
+    void *atomic_args[] = {&in, &out, &state, &n, &p.share};
+    switch (c.finish) {
+    case simtune::FINISH_one_block:
+    case simtune::FINISH_cluster:
+        return launch_kernel(c.first, (unsigned)p.blocks, c.block, c.cluster, false, cluster_args, stream);
+    case simtune::FINISH_ticket:
+        if ((error = cudaMemsetAsync(state, 0, 16, stream)) != cudaSuccess)
+            return error;
+        return launch_kernel(c.first, (unsigned)p.blocks, c.block, 1, false, ticket_args, stream);
+    case simtune::FINISH_atomic:
+        if (c.op == simtune::op_sum && c.element_size >= 4)
+            error = cudaMemsetAsync(out, 0, c.element_size, stream);
+        else
+            error = cudaMemsetAsync(state, 0, 16, stream);
+        if (error != cudaSuccess)
+            return error;
+        return launch_kernel(c.first, (unsigned)p.blocks, c.block, 1, false, atomic_args, stream);
+    default:
+        error = launch_kernel(c.first, (unsigned)p.blocks, c.block, 1, false, blocks_args, stream);
+        if (error != cudaSuccess)
+            return error;
+        return launch_kernel(c.second, 1, p.finish_block, 1, c.finish == simtune::FINISH_dependent, partials_args,
+                             stream);
+    }
+}
+
+static std::string text_of(const candidate &c)
+{
+    static const char *const loads[] = {"plain", "nc", "cg", "no_allocate", "evict_first", "prefetch_64",
+                                        "prefetch_128", "prefetch_256"};
+    static const char *const warps[] = {"shuffle", "shared", "redux"}, *const steps[] = {"serial", "shuffle", "direct"};
+    static const char *const finishes[] = {"two_pass", "dependent", "cluster", "one_block", "ticket", "atomic"};
+    char text[256];
+    std::snprintf(text, sizeof text, "B=%d V=%d U=%d A=%d %s %s mb=%d %s %s %s%s%d w=%d %s ppt=%d", c.block, c.vec, c.unroll,
+                  c.acc, loads[c.load], c.order ? "interleaved" : "batched", c.min_blocks, warps[c.warp],
+                  steps[c.step], finishes[c.finish], c.late_trigger ? "-late" : "", c.cluster, c.waves, c.contiguous ? "contiguous" : "strided",
+                  c.partials_per_thread);
+    return text;
+}
+
+#endif

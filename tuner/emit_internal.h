@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the emit_*.c files and program.c share. emit.c opens with the invariants.
+#ifndef SIMTUNE_TUNER_EMIT_INTERNAL_H
+#define SIMTUNE_TUNER_EMIT_INTERNAL_H
+
+#include "tuner/emit.h"
+
+// --- what is known of the names of an expression while it is printed (emit_values.c) ---------------------
+typedef enum st_emit_kind {
+    ST_EMIT_UNKNOWN, // not to be printed: the caller's program would not have it
+    ST_EMIT_KNOWN,   // printed as a number
+    ST_EMIT_SIZE,    // a size axis of the host function: size_n
+    ST_EMIT_FACT,    // a fact of the running device: facts.sm_count
+    ST_EMIT_ALIGN,   // alignment of a pointer that the caller gives: align_in
+    ST_EMIT_LET      // depends on one of these: let_tiles
+} st_emit_kind;
+
+typedef struct st_emit_values {
+    const st_template *tmpl;
+    size_t count;
+    int64_t *values;      // of the known
+    unsigned char *kinds; // st_emit_kind
+    int *index;           // axis, fact, buffer or let
+    bool *used;           // printed since st_emit_values_forget
+    bool unprintable;     // something unknown was printed
+    const char *fact_prefix; // "facts->" (default) or "facts."
+} st_emit_values;
+
+// `given[axis]`: this size axis is an argument of the host function; others have the problem's value.
+// blocks_per_sm < 0: unknown.
+st_code st_emit_values_make(const st_template *tmpl, const st_problem *problem,
+                            const st_config *config, int64_t blocks_per_sm, const bool *given,
+                            st_emit_values *out, st_error *error);
+void st_emit_values_release(st_emit_values *values);
+void st_emit_values_forget(st_emit_values *values);
+// True with *out when it is a number whatever the size and the device. NULL is `missing`.
+bool st_emit_values_known(const st_emit_values *values, const st_expression *expression,
+                          int64_t missing, int64_t *out);
+// 1 holds, 0 does not, -1 depends on size or device. NULL holds.
+int st_emit_values_truth(const st_emit_values *values, const st_expression *condition);
+// As a C expression of type long long (a condition: of int).
+void st_emit_values_print(st_emit_values *values, const st_expression *expression, int64_t missing,
+                          st_text *out);
+// The declarations that what was printed since `forget` needs: sizes, alignments (as `alignment` says:
+// "alignment_of(b_%s)", or an expression without %s), lets in order.
+void st_emit_values_declare(st_emit_values *values, const char *indent, const char *alignment,
+                            st_text *out);
+// The conjuncts of a condition that depend on size or device, printed and joined by &&; "1" when none.
+// Facts that the compute capability does not tell (st_emit_fact_of) are guarded by facts->complete.
+void st_emit_values_print_condition(st_emit_values *values, const st_expression *condition,
+                                    bool guard_facts, st_text *out);
+
+// --- device facts and small text (emit_text.c) --------------------------------------------------------------------------------
+typedef struct st_emit_fact {
+    const char *field, *name;
+    const char *of_class;   // C expression of `cc`; NULL: the class does not tell
+    const char *attribute;  // cudaDevAttr…; NULL: printed specially
+} st_emit_fact;
+size_t st_emit_fact_count(void);
+const st_emit_fact *st_emit_fact_of(size_t index); // in the order of ST_DEVICE_FACTS
+
+// --- small text ----------------------------------------------------------------------------------------------------
+void st_emit_string(const char *text, st_text *out);  // "…" with C escapes
+void st_emit_upper(const char *text, st_text *out);   // an identifier in capitals, other bytes as _
+void st_emit_identifier(const char *text, st_text *out);
+void st_emit_comment(const char *text, st_text *out); // one line: control bytes become spaces
+void st_emit_number(double value, st_text *out);      // %.9g, or -1 for NaN
+const char *st_emit_word(const st_value *values, size_t count, int64_t number); // NULL: an integer
+
+// --- the kernels' text (emit_kernels.c) -----------------------------------------------------------------------------
+typedef struct st_emit_strings { char **items; size_t count, capacity; } st_emit_strings;
+void st_emit_strings_release(st_emit_strings *strings);
+bool st_emit_strings_add(st_emit_strings *strings, const char *text, size_t length); // once each
+
+typedef struct st_emit_kernels {
+    st_includes includes;
+    bool has_namespace;      // the text opens namespace simtune itself
+    st_text text;            // directives stripped, includes in place
+    st_emit_strings macros;  // every macro that the text defines
+    st_emit_strings headers; // `#include <…>` lines taken out (only without a namespace of its own)
+} st_emit_kernels;
+// `rename` (may be NULL) takes the place of `simtune` in `namespace simtune` and `simtune::`.
+// `embed`: text goes into a namespace of a header: no extern "C", system includes taken out.
+st_code st_emit_kernels_make(const st_template *tmpl, const char *rename, bool embed,
+                             st_emit_kernels *out, st_error *error);
+void st_emit_kernels_release(st_emit_kernels *kernels);
+
+// --- the header's model (emit_model.c) ---------------------------------------------------------------------------------
+typedef struct st_emit_row { // of one function; classes have theirs side by side, by size
+    size_t choice, plan;
+    int64_t from;            // one size axis: smallest size that takes it within its class
+} st_emit_row;
+typedef struct st_emit_class {
+    st_device_class device;
+    size_t first, count;     // rows, counted from the function's first
+} st_emit_class;
+typedef struct st_emit_plan { // one distinct configuration, BLOCKS_PER_SM and unseen axes of a function
+    size_t choice, structure;
+    st_emit_values values;
+} st_emit_plan;
+typedef struct st_emit_function {
+    char *name;              // "f32_sum"
+    char *upper;             // "F32_SUM"
+    size_t first_row, row_count, first_class, class_count, first_plan, plan_count;
+    bool has_default;        // the last row is the template's default configuration
+} st_emit_function;
+
+#define ST_EMIT_MAX_ARGUMENTS 32
+typedef struct st_emit_argument { int buffer, axis; } st_emit_argument; // the other is -1
+
+typedef struct st_emit_model {
+    const st_template *tmpl;
+    const st_emit_options *options;
+    char *base;              // "simtune_reduce"
+    char *upper;             // "REDUCE"
+    st_choice *choices; size_t choice_count; // sorted; then the defaults
+    size_t given_count;      // of them that came from outside
+    st_emit_row *rows; size_t row_count;
+    st_emit_class *classes; size_t class_count;
+    st_emit_plan *plans; size_t plan_count;
+    st_emit_function *functions; size_t function_count;
+    size_t *structures; size_t structure_count; // choice whose compiled configuration it is
+    st_emit_argument arguments[ST_EMIT_MAX_ARGUMENTS]; size_t argument_count;
+    bool given[ST_MAX_AXES]; // size axes that are arguments
+    int size_axes[ST_MAX_AXES]; size_t size_count; // those, in the order of the file
+    bool fact_used[32];
+} st_emit_model;
+st_code st_emit_model_make(const st_template *tmpl, const st_choice *choices, size_t count,
+                           const st_emit_options *options, st_emit_model *out, st_error *error);
+void st_emit_model_release(st_emit_model *model);
+const st_choice *st_emit_row_choice(const st_emit_model *model, const st_emit_function *function,
+                                    size_t row);
+size_t st_emit_row_plan(const st_emit_model *model, const st_emit_function *function, size_t row);
+
+// --- the parts of the header ---------------------------------------------------------------------------------------------
+// emit_choice.c: constants, and for each function its rows, constraints and choice (C and C++).
+void st_emit_constants(const st_emit_model *model, st_text *out);
+void st_emit_choice_common(const st_emit_model *model, st_text *out);
+st_code st_emit_choice_function(st_emit_model *model, const st_emit_function *function, st_text *out,
+                                st_error *error);
+// emit_plan.c: the CUDA host functions.
+void st_emit_host_common(const st_emit_model *model, st_text *out);
+st_code st_emit_host_function(st_emit_model *model, const st_emit_function *function, st_text *out,
+                              st_error *error);
+// Type of a buffer's elements for a problem.
+st_type_id st_emit_buffer_type(const st_template *tmpl, const st_problem *problem,
+                               const st_buffer *buffer);
+// emit_provenance.c
+void st_emit_provenance(const st_emit_model *model, st_text *out);
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading programs of the emulated device, and what is known of their kernels.
+//
+//  1. A loaded program's memfd stays open until it is unloaded: the loader knows objects by their path, and a
+//     number that is used again would name the old one.
+//  2. Static shared memory is what its thread-local symbols say: a symbol that is named inside another
+//     configuration's function is not counted to this kernel.
+#include "tuner/base/memory.h"
+#include "tuner/gpu/emu_internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define KEEP "run `simtune doctor`; the folder /proc must be mounted"
+
+static st_code write_all(int fd, const char *bytes, size_t length, st_error *error) {
+    while (length > 0) {
+        ssize_t n = write(fd, bytes, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return st_fail(error, ST_FAILED, "free some memory",
+                           "cannot hold an emulated program in memory: %s", strerror(errno));
+        bytes += n;
+        length -= (size_t)n;
+    }
+    return ST_OK;
+}
+
+static st_code open_image(st_gpu_module *module, const void *image, size_t bytes, st_error *error) {
+    module->fd = memfd_create("simtune-emulated", MFD_CLOEXEC);
+    if (module->fd < 0)
+        return st_fail(error, ST_FAILED, NULL, "memfd_create: %s", strerror(errno));
+    st_code code = write_all(module->fd, image, bytes, error);
+    if (code)
+        return code;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", module->fd);
+    module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module->handle)
+        return st_fail(error, ST_FAILED, KEEP, "loading an emulated program: %s", dlerror());
+    module->table = dlsym(module->handle, SIMTUNE_EMU_MODULE_SYMBOL);
+    if (!module->table || module->table->abi != SIMTUNE_EMU_ABI)
+        return st_fail(error, ST_FAILED, "empty the compile cache",
+                       "an emulated program of another version of simtune");
+    *module->table->runtime = st_emu_runtime();
+    return ST_OK;
+}
+
+// --- facts from symbols ------------------------------------------------------------------------------
+
+typedef struct measure {
+    st_gpu_module *module;
+    uintptr_t base;     // where the object was loaded
+    const char **names; // each kernel's symbol
+    uint64_t *sizes;    // of its code
+} measure;
+
+static bool find_kernels(void *context, const st_elf_symbol *symbol) {
+    measure *m = context;
+    if (!symbol->is_function || symbol->is_undefined)
+        return true;
+    for (unsigned k = 0; k < m->module->table->kernel_count; k++)
+        if ((uintptr_t)m->module->table->kernels[k].function == m->base + symbol->value) {
+            m->names[k] = symbol->name;
+            m->sizes[k] = symbol->size;
+        }
+    return true;
+}
+
+// The template arguments of a mangled name: from its first 'I' after the name to the end of the list;
+// compared as text only. Empty when it is no template.
+static void arguments_of(const char *mangled, char *out, size_t capacity) {
+    out[0] = 0;
+    const char *from = mangled ? strchr(mangled, 'I') : NULL;
+    const char *to = from ? strstr(from, "Ev") : NULL;
+    if (!to || (size_t)(to - from) >= capacity)
+        return;
+    memcpy(out, from, (size_t)(to - from));
+    out[to - from] = 0;
+}
+
+static bool count_shared(void *context, const st_elf_symbol *symbol) {
+    measure *m = context;
+    if (!symbol->is_tls || symbol->is_undefined || symbol->size == 0)
+        return true;
+    unsigned count = m->module->table->kernel_count;
+    char arguments[512];
+    bool claimed = false;
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned k = 0; k < count; k++) {
+            // "_ZZ" FUNCTION "E" NAME: the function is the kernel itself, or has its arguments.
+            arguments_of(m->names[k], arguments, sizeof arguments);
+            bool own = m->names[k] && strstr(symbol->name, m->names[k] + 2);
+            bool like = arguments[0] && strstr(symbol->name, arguments);
+            if (pass == 0)
+                claimed = claimed || own || like;
+            else if (own || like || !claimed)
+                m->module->kernels[k].facts.static_smem += (int)symbol->size;
+        }
+    return true;
+}
+
+static st_code measure_kernels(st_gpu_module *module, const void *image, size_t bytes,
+                               const st_device_facts *device, st_error *error) {
+    unsigned count = module->table->kernel_count;
+    Dl_info info;
+    measure m = {.module = module, .names = st_calloc(count + 1, sizeof(char *)),
+                 .sizes = st_calloc(count + 1, sizeof(uint64_t))};
+    module->kernels = st_calloc(count + 1, sizeof *module->kernels);
+    st_code code = ST_OK;
+    if (!m.names || !m.sizes || !module->kernels) {
+        code = st_fail_memory(error, "loading an emulated program");
+        goto out;
+    }
+    if (dladdr(module->table, &info))
+        m.base = (uintptr_t)info.dli_fbase;
+    if ((code = st_elf_symbols(image, bytes, find_kernels, &m, error)))
+        goto out;
+    for (unsigned k = 0; k < count; k++) {
+        module->kernels[k].kernel = &module->table->kernels[k];
+        module->kernels[k].module = module;
+        module->kernels[k].facts = (st_kernel_facts){
+            .registers = st_emu_model_registers(m.sizes[k]),
+            .local_bytes = 0,
+            .max_threads = (int)device->max_threads_per_block,
+            .binary_version = (int)device->cc,
+        };
+    }
+    code = st_elf_symbols(image, bytes, count_shared, &m, error);
+out:
+    st_free(m.names);
+    st_free(m.sizes);
+    return code;
+}
+
+st_code st_emu_module_load(const void *image, size_t bytes, const st_device_facts *device,
+                           st_gpu_module **out, st_error *error) {
+    st_gpu_module *module = st_calloc(1, sizeof *module);
+    if (!module)
+        return st_fail_memory(error, "loading an emulated program");
+    module->fd = -1;
+    st_code code = st_elf_tls(image, bytes, &module->shared_static, &module->shared_align, error);
+    if (!code)
+        code = open_image(module, image, bytes, error);
+    if (!code)
+        code = measure_kernels(module, image, bytes, device, error);
+    if (code) {
+        st_emu_module_unload(module);
+        return code;
+    }
+    *out = module;
+    return ST_OK;
+}
+
+void st_emu_module_unload(st_gpu_module *module) {
+    if (!module)
+        return;
+    if (module->handle)
+        dlclose(module->handle);
+    if (module->fd >= 0)
+        close(module->fd);
+    st_free(module->kernels);
+    st_free(module);
+}

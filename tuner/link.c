@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// Invariants: 1. at most one request is in flight; 2. after trouble that ended the worker a new one stands
+// at the same problem before the next request is sent; 3. a worker that cannot be brought back twice in a
+// row is an error of the tool, not of the candidate.
+#include "tuner/link.h"
+
+#include "tuner/base/channel.h"
+#include "tuner/base/json.h"
+#include "tuner/base/memory.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static const double start_limit = 60; // a first context on a large machine takes seconds
+
+struct st_link {
+    st_link_options options;
+    st_child child;
+    bool alive, at_problem;
+    unsigned generation;
+    st_device_facts facts;
+    uint64_t free_bytes;
+    double tick_ns;
+    json_t *problem;     // the request that brings a worker to the problem; NULL: none
+    void *problem_image;
+    size_t problem_image_bytes;
+};
+
+static void end_worker(st_link *link, double patience)
+{
+    st_child_stop(&link->child, patience);
+    link->alive = link->at_problem = false;
+}
+
+// One request and its reply, with no recovery. On NONE the frame is the caller's.
+static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t blob_length,
+                      double limit, st_frame *reply, st_error *error)
+{
+    *reply = (st_frame){0};
+    if (!request) {
+        st_fail_memory(error, "writing a request");
+        return ST_TROUBLE_REFUSED;
+    }
+    st_code sent = st_channel_send(link->child.fd, request, blob, blob_length, error);
+    json_decref(request);
+    st_receive got = sent == ST_OK ? st_channel_receive(link->child.fd, limit, reply, error)
+                                   : ST_RECEIVE_CLOSED;
+    if (got == ST_RECEIVE_TIMEOUT) {
+        kill(link->child.pid, SIGKILL);
+        end_worker(link, 5);
+        st_fail(error, ST_FAILED, "raise --time-limit if the kernel is only slow",
+                "no answer within %.3g s", limit);
+        return ST_TROUBLE_TIMEOUT;
+    }
+    if (got != ST_RECEIVED) {
+        char words[400];
+        st_child_last_words(&link->child, words, sizeof words);
+        end_worker(link, 1);
+        int status = link->child.exit_status;
+        if (WIFSIGNALED(status))
+            st_fail(error, ST_FAILED, NULL, "the worker died of signal %d (%s)%s%s", WTERMSIG(status),
+                    strsignal(WTERMSIG(status)), words[0] ? ": " : "", words);
+        else
+            st_fail(error, ST_FAILED, NULL, "the worker ended with %d%s%s", WEXITSTATUS(status),
+                    words[0] ? ": " : "", words);
+        return ST_TROUBLE_CRASH;
+    }
+    const char *type = json_string_value(json_object_get(reply->json, "type"));
+    if (type && strcmp(type, "failed") != 0)
+        return ST_TROUBLE_NONE;
+    const char *what = json_string_value(json_object_get(reply->json, "what"));
+    const char *remedy = json_string_value(json_object_get(reply->json, "remedy"));
+    json_t *code = json_object_get(reply->json, "code");
+    st_fail(error, json_is_integer(code) ? (st_code)json_integer_value(code) : ST_FAILED, remedy, "%s",
+            what ? what : "the worker's answer is not understood");
+    bool lost = json_is_true(json_object_get(reply->json, "lost"));
+    st_frame_release(reply);
+    if (lost)
+        end_worker(link, 0.2);
+    return lost ? ST_TROUBLE_CRASH : ST_TROUBLE_REFUSED;
+}
+
+static st_code start_worker(st_link *link, st_error *error)
+{
+    st_code code = st_child_start(&link->child, link->options.profiles ? "profile" : "time", NULL,
+                                  link->options.program, error);
+    if (code != ST_OK)
+        return code;
+    link->alive = true;
+    st_frame reply;
+    json_t *facts;
+    st_trouble trouble = ask(link,
+                             json_pack("{s:s, s:s, s:i}", "type", "open", "backend",
+                                       link->options.backend, "ordinal", link->options.ordinal),
+                             NULL, 0, start_limit, &reply, error);
+    if (trouble == ST_TROUBLE_NONE) {
+        int64_t free_bytes = 0;
+        code = st_json_get_object(reply.json, "facts", &facts, error);
+        if (code == ST_OK)
+            code = st_device_facts_decode(facts, &link->facts, error);
+        if (code == ST_OK)
+            code = st_json_get_int(reply.json, "free_bytes", &free_bytes, error);
+        link->free_bytes = free_bytes > 0 ? (uint64_t)free_bytes : 0;
+        st_frame_release(&reply);
+    }
+    if (trouble == ST_TROUBLE_NONE && code == ST_OK && link->options.support) {
+        trouble = ask(link, json_pack("{s:s}", "type", "support"), link->options.support,
+                      link->options.support_bytes, start_limit, &reply, error);
+        if (trouble == ST_TROUBLE_NONE)
+            link->tick_ns = st_json_number_or_nan(reply.json, "tick_ns");
+        st_frame_release(&reply);
+    }
+    if (trouble != ST_TROUBLE_NONE || code != ST_OK) {
+        if (link->alive)
+            end_worker(link, 0.2);
+        if (code == ST_OK)
+            code = error && error->code != ST_OK ? error->code : ST_FAILED;
+        return code;
+    }
+    return ST_OK;
+}
+
+static st_code go_to_problem(st_link *link, bool *too_big, st_error *error)
+{
+    st_frame reply;
+    *too_big = false;
+    st_trouble trouble = ask(link, json_incref(link->problem), link->problem_image,
+                             link->problem_image_bytes, start_limit, &reply, error);
+    if (trouble != ST_TROUBLE_NONE)
+        return error && error->code != ST_OK ? error->code : ST_FAILED;
+    const char *type = json_string_value(json_object_get(reply.json, "type"));
+    *too_big = type && strcmp(type, "too_big") == 0;
+    link->at_problem = !*too_big;
+    st_frame_release(&reply);
+    return ST_OK;
+}
+
+// Brings the link into the state in which a request can be sent.
+static st_code make_ready(st_link *link, st_error *error)
+{
+    st_code code = ST_OK;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        code = ST_OK;
+        if (!link->alive) {
+            link->generation++;
+            code = start_worker(link, error);
+        }
+        bool too_big = false;
+        if (code == ST_OK && link->problem && !link->at_problem)
+            code = go_to_problem(link, &too_big, error);
+        if (code == ST_OK && too_big)
+            code = st_fail(error, ST_FAILED, "end other programs on the device",
+                           "the device has no longer the memory for the problem");
+        if (code == ST_OK)
+            return ST_OK;
+    }
+    return st_error_prefix(error, "the device worker cannot be started again");
+}
+
+// A request with recovery before it; the reply is the caller's on NONE.
+static st_code request(st_link *link, json_t *json, const void *blob, size_t blob_length, double limit,
+                       st_frame *reply, st_trouble *trouble, st_error *error)
+{
+    *reply = (st_frame){0};
+    *trouble = ST_TROUBLE_NONE;
+    if (!json)
+        return st_fail_memory(error, "writing a request");
+    st_code code = make_ready(link, error);
+    if (code != ST_OK) {
+        json_decref(json);
+        return code;
+    }
+    *trouble = ask(link, json, blob, blob_length, limit, reply, error);
+    return ST_OK;
+}
+
+st_code st_link_open(const st_link_options *options, st_link **out, st_error *error)
+{
+    st_link *link = st_calloc(1, sizeof *link);
+    *out = NULL;
+    if (!link)
+        return st_fail_memory(error, "starting a worker");
+    link->options = *options;
+    link->child.fd = link->child.error_fd = -1;
+    st_code code = start_worker(link, error);
+    if (code != ST_OK) {
+        st_link_close(link);
+        return code;
+    }
+    *out = link;
+    return ST_OK;
+}
+
+void st_link_close(st_link *link)
+{
+    if (!link)
+        return;
+    end_worker(link, 3);
+    json_decref(link->problem);
+    st_free(link->problem_image);
+    st_free(link);
+}
+
+const st_device_facts *st_link_facts(const st_link *link)
+{
+    return &link->facts;
+}
+
+uint64_t st_link_free_bytes(const st_link *link)
+{
+    return link->free_bytes;
+}
+
+double st_link_tick_ns(const st_link *link)
+{
+    return link->tick_ns;
+}
+
+unsigned st_link_generation(const st_link *link)
+{
+    return link->generation;
+}
+
+st_code st_link_set_problem(st_link *link, const st_link_problem *problem, bool *too_big,
+                            st_error *error)
+{
+    *too_big = false;
+    json_decref(link->problem);
+    st_free(link->problem_image);
+    link->problem_image = NULL;
+    link->problem_image_bytes = 0;
+    link->at_problem = false;
+    link->problem = json_pack("{s:s, s:o, s:o, s:o}", "type", "problem", "buffers",
+                              st_plan_buffers_encode(problem->buffers, problem->buffer_count), "kernels",
+                              st_load_kernels_encode(problem->kernels, problem->kernel_count), "plan",
+                              st_plan_encode(problem->plan));
+    if (!link->problem)
+        return st_fail_memory(error, "describing a problem");
+    if (problem->image_bytes) {
+        link->problem_image = st_malloc(problem->image_bytes);
+        if (!link->problem_image)
+            return st_fail_memory(error, "describing a problem");
+        memcpy(link->problem_image, problem->image, problem->image_bytes);
+        link->problem_image_bytes = problem->image_bytes;
+    }
+    if (!link->alive) {
+        link->generation++;
+        st_code code = start_worker(link, error);
+        if (code != ST_OK)
+            return code;
+    }
+    st_code code = go_to_problem(link, too_big, error);
+    if (*too_big) {
+        json_decref(link->problem);
+        link->problem = NULL;
+    }
+    return code;
+}
+
+// --- requests -------------------------------------------------------------------------------------------
+
+// For replies of which nothing is read.
+static st_code simple(st_link *link, json_t *json, const void *blob, size_t bytes, double limit,
+                      st_trouble *trouble, st_error *error)
+{
+    st_frame reply;
+    st_code code = request(link, json, blob, bytes, limit, &reply, trouble, error);
+    st_frame_release(&reply);
+    return code;
+}
+
+// An answer that cannot be understood is the worker's fault: it is ended.
+static st_code nonsense(st_link *link, st_trouble *trouble)
+{
+    end_worker(link, 0.2);
+    *trouble = ST_TROUBLE_CRASH;
+    return ST_OK;
+}
+
+st_code st_link_load(st_link *link, int64_t candidate, const void *image, size_t image_bytes,
+                     const st_load_kernel *kernels, size_t count, st_loaded_kernel *facts, double limit,
+                     st_trouble *trouble, st_error *error)
+{
+    st_frame reply;
+    st_code code = request(link,
+                           json_pack("{s:s, s:I, s:o}", "type", "load", "candidate",
+                                     (json_int_t)candidate, "kernels",
+                                     st_load_kernels_encode(kernels, count)),
+                           image, image_bytes, limit, &reply, trouble, error);
+    if (code == ST_OK && *trouble == ST_TROUBLE_NONE &&
+        st_loaded_kernels_decode(json_object_get(reply.json, "kernels"), facts, count, error) != ST_OK)
+        code = nonsense(link, trouble);
+    st_frame_release(&reply);
+    return code;
+}
+
+st_code st_link_plan(st_link *link, int64_t candidate, const st_plan *plan, st_trouble *trouble,
+                     st_error *error)
+{
+    return simple(link,
+                  json_pack("{s:s, s:I, s:o}", "type", "plan", "candidate", (json_int_t)candidate, "plan",
+                            st_plan_encode(plan)),
+                  NULL, 0, start_limit, trouble, error);
+}
+
+st_code st_link_verify(st_link *link, int64_t candidate, st_data data, uint64_t rotation,
+                       const st_plan_compare *compares, size_t count, double limit,
+                       st_verdict *verdict, st_trouble *trouble, st_error *error)
+{
+    st_frame reply;
+    st_code code = request(link,
+                           json_pack("{s:s, s:I, s:i, s:I, s:o}", "type", "verify", "candidate",
+                                     (json_int_t)candidate, "data", (int)data, "rotation",
+                                     (json_int_t)rotation, "compares",
+                                     st_plan_compares_encode(compares, count)),
+                           NULL, 0, limit, &reply, trouble, error);
+    if (code == ST_OK && *trouble == ST_TROUBLE_NONE &&
+        st_verdict_decode(json_object_get(reply.json, "verdict"), verdict, error) != ST_OK)
+        code = nonsense(link, trouble);
+    st_frame_release(&reply);
+    return code;
+}
+
+st_code st_link_capture(st_link *link, int64_t candidate, st_data data, uint64_t rotation, double limit,
+                        st_trouble *trouble, st_error *error)
+{
+    return simple(link,
+                  json_pack("{s:s, s:I, s:i, s:I}", "type", "capture", "candidate", (json_int_t)candidate,
+                            "data", (int)data, "rotation", (json_int_t)rotation),
+                  NULL, 0, limit, trouble, error);
+}
+
+// Takes the samples and the state out of a `timed` reply.
+static st_code read_samples(st_link *link, st_frame *reply, double **out, size_t *count,
+                            st_timing_state *state, st_trouble *trouble, st_error *error)
+{
+    if (reply->blob_length % sizeof **out != 0 || !reply->blob_length ||
+        st_timing_state_decode(json_object_get(reply->json, "state"), state, error) != ST_OK)
+        return nonsense(link, trouble);
+    *out = reply->blob;
+    *count = reply->blob_length / sizeof **out;
+    reply->blob = NULL;
+    return ST_OK;
+}
+
+st_code st_link_time(st_link *link, int64_t candidate, const char *cache, int64_t samples, double limit,
+                     double **out, size_t *count, st_timing_state *state, st_trouble *trouble,
+                     st_error *error)
+{
+    st_frame reply;
+    *out = NULL;
+    *count = 0;
+    st_code code = request(link,
+                           json_pack("{s:s, s:I, s:s, s:I}", "type", "time", "candidate",
+                                     (json_int_t)candidate, "cache", cache, "samples",
+                                     (json_int_t)samples),
+                           NULL, 0, limit, &reply, trouble, error);
+    if (code == ST_OK && *trouble == ST_TROUBLE_NONE)
+        code = read_samples(link, &reply, out, count, state, trouble, error);
+    st_frame_release(&reply);
+    return code;
+}
+
+static json_t *id_list(const int64_t *candidates, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count && list; i++)
+        if (json_array_append_new(list, json_integer((json_int_t)candidates[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+st_code st_link_race(st_link *link, const int64_t *candidates, size_t count, const char *cache,
+                     int64_t rounds, int64_t seed, double limit, double **out, size_t *rounds_done,
+                     st_timing_state *state, st_trouble *trouble, st_error *error)
+{
+    st_frame reply;
+    size_t samples = 0;
+    *out = NULL;
+    *rounds_done = 0;
+    st_code code = request(link,
+                           json_pack("{s:s, s:o, s:s, s:I, s:I}", "type", "race", "candidates",
+                                     id_list(candidates, count), "cache", cache, "rounds",
+                                     (json_int_t)rounds, "seed", (json_int_t)seed),
+                           NULL, 0, limit, &reply, trouble, error);
+    if (code == ST_OK && *trouble == ST_TROUBLE_NONE)
+        code = read_samples(link, &reply, out, &samples, state, trouble, error);
+    st_frame_release(&reply);
+    *rounds_done = count ? samples / count : 0;
+    return code;
+}
+
+st_code st_link_unload(st_link *link, int64_t candidate, st_trouble *trouble, st_error *error)
+{
+    return simple(link, json_pack("{s:s, s:I}", "type", "unload", "candidate", (json_int_t)candidate),
+                  NULL, 0, start_limit, trouble, error);
+}
+
+// A reply that is handed on whole.
+static st_code whole(st_link *link, json_t *json, const void *blob, size_t bytes, double limit,
+                     json_t **out, st_trouble *trouble, st_error *error)
+{
+    st_frame reply;
+    st_code code = request(link, json, blob, bytes, limit, &reply, trouble, error);
+    *out = code == ST_OK && *trouble == ST_TROUBLE_NONE ? json_incref(reply.json) : NULL;
+    st_frame_release(&reply);
+    return code;
+}
+
+st_code st_link_stalls(st_link *link, int64_t candidate, int64_t minimum, const void *image,
+                       size_t image_bytes, double limit, json_t **reply, st_trouble *trouble,
+                       st_error *error)
+{
+    return whole(link,
+                 json_pack("{s:s, s:I, s:I}", "type", "stalls", "candidate", (json_int_t)candidate,
+                           "minimum", (json_int_t)minimum),
+                 image, image_bytes, limit, reply, trouble, error);
+}
+
+st_code st_link_counters(st_link *link, const int64_t *candidates, size_t count,
+                         const char *const *metrics, size_t metric_count, double limit, json_t **reply,
+                         st_trouble *trouble, st_error *error)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < metric_count && names; i++)
+        json_array_append_new(names, json_string(metrics[i]));
+    return whole(link,
+                 json_pack("{s:s, s:o, s:o}", "type", "counters", "candidates", id_list(candidates, count),
+                           "metrics", names),
+                 NULL, 0, limit, reply, trouble, error);
+}
+
+st_code st_link_speed(st_link *link, double *read_gbs, double *copy_gbs, st_trouble *trouble,
+                      st_error *error)
+{
+    json_t *reply;
+    *read_gbs = *copy_gbs = NAN;
+    st_code code = whole(link, json_pack("{s:s}", "type", "speed"), NULL, 0, start_limit, &reply, trouble,
+                         error);
+    if (reply) {
+        *read_gbs = st_json_number_or_nan(reply, "read_gbs");
+        *copy_gbs = st_json_number_or_nan(reply, "copy_gbs");
+        json_decref(reply);
+    }
+    return code;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tuner's end of a conversation with one device worker (worker/messages.h). Promise: a worker that
+// dies, hangs or answers nonsense costs the request in flight; the link starts another, brings it back to
+// the problem at hand, and says so by its generation (loaded candidates are gone with the old one).
+#ifndef SIMTUNE_TUNER_LINK_H
+#define SIMTUNE_TUNER_LINK_H
+
+#include "tuner/worker/messages.h"
+
+typedef struct st_link st_link;
+
+// How a request ended, beside ST_OK (answered) and errors of the tool itself.
+typedef enum st_trouble {
+    ST_TROUBLE_NONE,
+    ST_TROUBLE_REFUSED,  // answered `failed`, the worker lives: a launch that the driver refuses
+    ST_TROUBLE_CRASH,    // its context or its process is lost
+    ST_TROUBLE_TIMEOUT,  // no answer in time; it was killed
+} st_trouble;
+
+typedef struct st_link_options {
+    const char *backend;
+    int ordinal;
+    bool profiles;         // the worker that may use CUPTI
+    const void *support; size_t support_bytes; // image of templates/support.cu; borrowed for the link's life
+    const char *program;   // NULL: this binary (tests name another)
+} st_link_options;
+
+// Starts a worker and opens the device. Fails when the device cannot be opened (with the worker's words).
+st_code st_link_open(const st_link_options *options, st_link **out, st_error *error);
+void st_link_close(st_link *link);
+const st_device_facts *st_link_facts(const st_link *link);
+uint64_t st_link_free_bytes(const st_link *link);
+double st_link_tick_ns(const st_link *link);
+unsigned st_link_generation(const st_link *link); // grows with every worker that is lost
+
+// What a problem is to the worker. Kept by the link (copied), to bring a new worker to it.
+typedef struct st_link_problem {
+    const st_plan_buffer *buffers; size_t buffer_count;
+    const void *image; size_t image_bytes;              // references'; NULL: none
+    const st_load_kernel *kernels; size_t kernel_count;
+    const st_plan *plan;
+} st_link_problem;
+// *too_big: the device has not the memory.
+st_code st_link_set_problem(st_link *link, const st_link_problem *problem, bool *too_big,
+                            st_error *error);
+
+// Each of these returns ST_OK with *trouble; what the worker said is in `error` unless it is NONE. Other
+// codes are failures of the tool (a worker cannot be started, memory).
+st_code st_link_load(st_link *link, int64_t candidate, const void *image, size_t image_bytes,
+                     const st_load_kernel *kernels, size_t count, st_loaded_kernel *facts, double limit,
+                     st_trouble *trouble, st_error *error);
+st_code st_link_plan(st_link *link, int64_t candidate, const st_plan *plan, st_trouble *trouble,
+                     st_error *error);
+st_code st_link_verify(st_link *link, int64_t candidate, st_data data, uint64_t rotation,
+                       const st_plan_compare *compares, size_t count, double limit,
+                       st_verdict *verdict, st_trouble *trouble, st_error *error);
+st_code st_link_capture(st_link *link, int64_t candidate, st_data data, uint64_t rotation, double limit,
+                        st_trouble *trouble, st_error *error);
+// *samples is st_free'd by the caller.
+st_code st_link_time(st_link *link, int64_t candidate, const char *cache, int64_t samples, double limit,
+                     double **out, size_t *count, st_timing_state *state, st_trouble *trouble,
+                     st_error *error);
+// rounds × count samples, [round][candidate].
+st_code st_link_race(st_link *link, const int64_t *candidates, size_t count, const char *cache,
+                     int64_t rounds, int64_t seed, double limit, double **out, size_t *rounds_done,
+                     st_timing_state *state, st_trouble *trouble, st_error *error);
+st_code st_link_unload(st_link *link, int64_t candidate, st_trouble *trouble, st_error *error);
+// The JSON reply is the caller's (json_decref).
+st_code st_link_stalls(st_link *link, int64_t candidate, int64_t minimum, const void *image,
+                       size_t image_bytes, double limit, json_t **reply, st_trouble *trouble,
+                       st_error *error);
+st_code st_link_counters(st_link *link, const int64_t *candidates, size_t count,
+                         const char *const *metrics, size_t metric_count, double limit, json_t **reply,
+                         st_trouble *trouble, st_error *error);
+st_code st_link_speed(st_link *link, double *read_gbs, double *copy_gbs, st_trouble *trouble,
+                      st_error *error);
+
+#endif

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Candidates: choosing them, bringing them into a worker, verifying them. Invariants: 1. `loaded` is true
+// only for the worker of `generation`; 2. an outcome is set once and is final; 3. the default configuration,
+// where allowed, is tried first.
+#include "tuner/base/memory.h"
+#include "tuner/base/statistics.h"
+#include "tuner/run_internal.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+// --- choosing -------------------------------------------------------------------------------------------
+
+static size_t choice_limit(const st_run *run, size_t count)
+{
+    uint64_t budget = run->options->budget_candidates;
+    return budget && budget < count ? (size_t)budget : count;
+}
+
+// A random order of the space with the default in front, cut to the budget. An exhaustive run without a
+// budget keeps it whole: the order then only decides what is known first.
+st_code run_choose(st_run *run, run_problem *problem, st_error *error)
+{
+    size_t count = st_space_count(problem->space), wanted = choice_limit(run, count);
+    size_t *order = st_malloc((count ? count : 1) * sizeof *order);
+    problem->candidates = st_calloc(wanted, sizeof *problem->candidates);
+    if (!order || !problem->candidates) {
+        st_free(order);
+        return st_fail_memory(error, "choosing candidates");
+    }
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    st_random random;
+    st_random_seed(&random, run->options->seed);
+    st_random_shuffle(&random, order, count);
+    st_config standard;
+    st_config_default(run->tmpl, &standard);
+    int64_t first = st_space_find(problem->space, &standard);
+    for (size_t i = 0; i < count && first >= 0; i++)
+        if (order[i] == (size_t)first) {
+            order[i] = order[0];
+            order[0] = (size_t)first;
+            break;
+        }
+    st_config_index_init(&problem->index, run->tmpl);
+    st_code code = ST_OK;
+    for (size_t i = 0; i < wanted && code == ST_OK; i++) {
+        run_candidate *candidate = &problem->candidates[i];
+        st_space_config(problem->space, order[i], &candidate->config);
+        candidate->outcome = ST_OUTCOME_SKIPPED;
+        candidate->series[COLD].median_ns = candidate->series[WARM].median_ns = NAN;
+        candidate->first = (st_loaded_kernel){-1, -1, -1, -1, -1};
+        if (st_config_index_add(&problem->index, &candidate->config, NULL) == SIZE_MAX)
+            code = st_fail_memory(error, "choosing candidates");
+    }
+    problem->candidate_count = wanted;
+    st_free(order);
+    return code;
+}
+
+// --- problems in a worker -----------------------------------------------------------------------------------
+
+st_code run_set_problem(st_run *run, st_link *link, const st_problem *problem, uint32_t misalign,
+                        bool *too_big, st_error *error)
+{
+    st_config standard;
+    st_bindings bindings = {0};
+    st_plan_buffer *buffers = NULL;
+    st_plan_kernels kernels = {0};
+    st_plan plan = {0};
+    st_config_default(run->tmpl, &standard);
+    st_code code = st_bindings_make(run->tmpl, problem, &standard, &run->device, &bindings, error);
+    if (code == ST_OK)
+        code = st_bindings_late(&bindings, 1, error);
+    if (code == ST_OK)
+        code = st_plan_buffers(&bindings, misalign, &buffers, error);
+    if (code == ST_OK && run->has_reference) {
+        code = st_plan_kernels_make(&bindings, run->tmpl->references, run->tmpl->reference_count,
+                                    run->reference.lowered_names, &kernels, error);
+        if (code == ST_OK)
+            code = st_plan_make(&bindings, run->tmpl->references, run->tmpl->reference_count, &kernels,
+                                &plan, error);
+    } else if (code == ST_OK) {
+        plan.temp_counts = st_calloc(run->tmpl->buffer_count, sizeof *plan.temp_counts);
+        plan.buffer_count = (uint32_t)run->tmpl->buffer_count;
+        if (!plan.temp_counts)
+            code = st_fail_memory(error, "making a plan");
+    }
+    if (code == ST_OK) {
+        st_link_problem described = {.buffers = buffers,
+                                     .buffer_count = run->tmpl->buffer_count,
+                                     .image = run->has_reference ? run->reference.image : NULL,
+                                     .image_bytes = run->has_reference ? run->reference.image_bytes : 0,
+                                     .kernels = kernels.kernels,
+                                     .kernel_count = kernels.count,
+                                     .plan = &plan};
+        code = st_link_set_problem(link, &described, too_big, error);
+    }
+    st_plan_release(&plan);
+    st_plan_kernels_release(&kernels);
+    st_free(buffers);
+    st_bindings_release(&bindings);
+    return code;
+}
+
+// --- one candidate ----------------------------------------------------------------------------------------------
+
+void run_fail(run_candidate *candidate, st_outcome outcome, char **detail, const char *format, ...)
+{
+    char text[1200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    candidate->stage = STAGE_DONE;
+    candidate->outcome = outcome;
+    st_free(*detail);
+    *detail = st_strdup(text);
+}
+
+// What trouble of a worker means for the candidate.
+static void fail_by_trouble(run_candidate *candidate, st_trouble trouble, const st_error *why, char **detail)
+{
+    st_outcome outcome = trouble == ST_TROUBLE_CRASH     ? ST_OUTCOME_CRASH
+                         : trouble == ST_TROUBLE_TIMEOUT ? ST_OUTCOME_TIMEOUT
+                                                         : ST_OUTCOME_LAUNCH;
+    candidate->loaded = false;
+    run_fail(candidate, outcome, detail, "%s", why->what);
+}
+
+// Registers and occupancy decide the late names; the plan is made with them.
+static st_code plan_candidate(st_run *run, st_link *link, const st_problem *problem,
+                              const st_space *space, run_candidate *candidate, int64_t id, const st_loaded_kernel *facts,
+                              char **detail, st_error *error)
+{
+    st_bindings bindings = {0};
+    st_plan plan = {0};
+    st_trouble trouble = ST_TROUBLE_NONE;
+    int blocks = candidate->kernels.count ? facts[0].blocks_per_sm : 1;
+    st_code code = st_bindings_make(run->tmpl, problem, &candidate->config, &run->device, &bindings, error);
+    if (code == ST_OK)
+        code = st_bindings_late(&bindings, blocks > 0 ? blocks : 1, error);
+    if (code == ST_OK)
+        code = st_bindings_deterministic(&bindings, &candidate->deterministic, error);
+    if (code == ST_OK)
+        code = st_plan_make(&bindings, run->tmpl->steps, run->tmpl->step_count, &candidate->kernels, &plan,
+                            error);
+    const char *forbidden_by = NULL;
+    if (code == ST_OK && space && st_space_has_late_where(space))
+        code = st_space_late_where(space, &bindings, &forbidden_by, error);
+    if (code == ST_NOTHING || forbidden_by) {
+        run_fail(candidate, ST_OUTCOME_CONSTRAINT, detail, "%s", forbidden_by ? forbidden_by : error->what);
+        code = ST_OK;
+    } else if (code == ST_OK) {
+        st_error why = {0};
+        code = st_link_plan(link, id, &plan, &trouble, &why);
+        if (code != ST_OK && error)
+            *error = why;
+        else if (trouble != ST_TROUBLE_NONE)
+            fail_by_trouble(candidate, trouble, &why, detail);
+    }
+    st_plan_release(&plan);
+    st_bindings_release(&bindings);
+    return code;
+}
+
+// What the loaded kernels say before anything runs: can they be launched at all?
+static bool launchable(run_candidate *candidate, const st_loaded_kernel *facts, char **detail)
+{
+    for (size_t i = 0; i < candidate->kernels.count; i++) {
+        const st_load_kernel *kernel = &candidate->kernels.kernels[i];
+        if (facts[i].max_threads > 0 && kernel->block > (uint32_t)facts[i].max_threads) {
+            run_fail(candidate, ST_OUTCOME_LAUNCH, detail,
+                     "a block of %u threads with %d registers each does not fit: at most %d threads",
+                     kernel->block, facts[i].registers, facts[i].max_threads);
+            return false;
+        }
+        if (facts[i].blocks_per_sm == 0) {
+            run_fail(candidate, ST_OUTCOME_LAUNCH, detail,
+                     "no block fits an SM: %u threads, %d registers each, %u + %d bytes of shared memory",
+                     kernel->block, facts[i].registers, kernel->smem, facts[i].static_smem);
+            return false;
+        }
+    }
+    return true;
+}
+
+static st_code make_kernels(st_run *run, const st_problem *problem, run_candidate *candidate,
+                            char **lowered, char **detail, st_error *error)
+{
+    st_bindings bindings = {0};
+    st_plan_kernels_release(&candidate->kernels);
+    st_code code = st_bindings_make(run->tmpl, problem, &candidate->config, &run->device, &bindings, error);
+    if (code == ST_OK)
+        code = st_plan_kernels_make(&bindings, run->tmpl->steps, run->tmpl->step_count, lowered,
+                                    &candidate->kernels, error);
+    if (code == ST_NOTHING) {
+        run_fail(candidate, ST_OUTCOME_CONSTRAINT, detail, "%s", error->what);
+        code = ST_OK;
+    }
+    st_bindings_release(&bindings);
+    return code;
+}
+
+static void keep_facts(run_candidate *candidate, const st_loaded_kernel *facts)
+{
+    if (!candidate->kernels.count)
+        return;
+    candidate->first = facts[0];
+    candidate->first_block = candidate->kernels.kernels[0].block;
+    candidate->first_smem = candidate->kernels.kernels[0].smem;
+}
+
+st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_candidate *candidate,
+                 int64_t id, char **detail, st_error *error)
+{
+    if (candidate->loaded && candidate->generation == st_link_generation(link))
+        return ST_OK;
+    const run_class *class = &run->classes[candidate->class_index];
+    const run_program *program = &run->programs[class->program];
+    if (program->state != PROGRAM_READY) {
+        static const char *const words[] = {"", "does not compile", "took too long to compile",
+                                            "crashed the compiler"};
+        run_fail(candidate, ST_OUTCOME_COMPILE, detail, "%s: %s", words[program->compiled.outcome],
+                 program->compiled.log ? program->compiled.log : "");
+        return ST_OK;
+    }
+    char **lowered = program->compiled.lowered_names + class->in_program * program->launch_count;
+    st_code code = make_kernels(run, problem, candidate, lowered, detail, error);
+    if (code != ST_OK || candidate->stage == STAGE_DONE)
+        return code;
+    st_loaded_kernel facts[16] = {{0}};
+    if (candidate->kernels.count > sizeof facts / sizeof facts[0])
+        return st_fail(error, ST_FAILED, "use fewer launches", "a configuration has %zu kernels, at most 16",
+                       candidate->kernels.count);
+    st_trouble trouble;
+    st_error why = {0};
+    code = st_link_load(link, id, program->compiled.image, program->compiled.image_bytes,
+                        candidate->kernels.kernels, candidate->kernels.count, facts,
+                        run->options->time_limit, &trouble, &why);
+    if (code != ST_OK) {
+        *error = why;
+        return code;
+    }
+    if (trouble != ST_TROUBLE_NONE) {
+        fail_by_trouble(candidate, trouble, &why, detail);
+        return ST_OK;
+    }
+    candidate->loaded = true;
+    candidate->generation = st_link_generation(link);
+    keep_facts(candidate, facts);
+    if (!launchable(candidate, facts, detail))
+        return ST_OK;
+    // A winner's check at other sizes is not held to this size's space.
+    const st_space *space = NULL;
+    for (size_t p = 0; p < run->options->problem_count; p++)
+        if (problem == &run->problems[p].problem)
+            space = run->problems[p].space;
+    return plan_candidate(run, link, problem, space, candidate, id, facts, detail, error);
+}
+
+st_code run_unload(st_run *run, st_link *link, run_candidate *candidate, int64_t id, st_error *error)
+{
+    (void)run;
+    st_trouble trouble = ST_TROUBLE_NONE;
+    st_code code = ST_OK;
+    if (candidate->loaded && candidate->generation == st_link_generation(link))
+        code = st_link_unload(link, id, &trouble, error);
+    candidate->loaded = false;
+    return code;
+}
+
+static void describe_mismatch(run_candidate *candidate, const st_verdict *verdict, st_data data,
+                              uint64_t rotation, char **detail)
+{
+    const char *kind = data == ST_DATA_EXACT ? "exact" : "random";
+    if (strcmp(verdict->what, "guard") == 0)
+        run_fail(candidate, ST_OUTCOME_WRONG, detail,
+                 "wrote outside %s: %llu bytes of its fences changed (%s data)", verdict->output,
+                 (unsigned long long)verdict->mismatches, kind);
+    else
+        run_fail(candidate, ST_OUTCOME_WRONG, detail,
+                 "%s[%llu] is %.9g, expected %.9g%s%.3g (%s data, rotation %llu%s): %llu of %llu differ",
+                 verdict->output, (unsigned long long)verdict->first_index, verdict->got,
+                 verdict->expected, verdict->bound > 0 ? " within " : " exactly; bound ", verdict->bound,
+                 kind, (unsigned long long)rotation,
+                 strcmp(verdict->what, "unwritten") == 0 ? ", never written"
+                 : strcmp(verdict->what, "repeat") == 0  ? ", only when run a second time"
+                                                         : "",
+                 (unsigned long long)verdict->mismatches, (unsigned long long)verdict->checked);
+}
+
+st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candidate, int64_t id,
+                   st_data data, uint64_t rotation, char **detail, st_error *error)
+{
+    st_bindings bindings = {0};
+    st_plan_compare *compares = NULL;
+    size_t count = 0;
+    st_verdict verdict = {0};
+    st_trouble trouble = ST_TROUBLE_NONE;
+    st_error why = {0};
+    int blocks = candidate->first.blocks_per_sm;
+    st_code code = run_load(run, run->timing, problem, candidate, id, detail, error);
+    if (code != ST_OK || candidate->stage == STAGE_DONE)
+        return code;
+    code = st_bindings_make(run->tmpl, problem, &candidate->config, &run->device, &bindings, error);
+    if (code == ST_OK)
+        code = st_bindings_late(&bindings, blocks > 0 ? blocks : 1, error);
+    if (code == ST_OK)
+        code = st_plan_compares(&bindings, &compares, &count, error);
+    if (code == ST_OK) {
+        code = st_link_verify(run->timing, id, data, rotation, compares, count, run->options->time_limit,
+                              &verdict, &trouble, &why);
+        if (code != ST_OK)
+            *error = why;
+        else if (trouble != ST_TROUBLE_NONE)
+            fail_by_trouble(candidate, trouble, &why, detail);
+        else if (verdict.mismatches)
+            describe_mismatch(candidate, &verdict, data, rotation, detail);
+    }
+    st_free(compares);
+    st_bindings_release(&bindings);
+    return code;
+}

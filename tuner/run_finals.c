@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+// From survivors to a winner (DESIGN.md §7.5, §7.6). Invariants: 1. the finals hold the default whenever it
+// is correct; 2. a win needs an interval of the paired ratio that excludes 1 and a gap of at least 0.5 %;
+// otherwise it is a tie, and the simplest of the tied set is taken; 3. a winner is right on the breaking
+// sizes, else the next takes its place.
+#include "tuner/base/clock.h"
+#include "tuner/base/json.h"
+#include "tuner/base/memory.h"
+#include "tuner/base/statistics.h"
+#include "tuner/run_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FINALISTS = 8, FINAL_ROUNDS = 60, RESAMPLES = 1000 };
+static const double least_gap = 0.005;
+// A survivor is within so much of the best, at most so many, and gets so many samples.
+static const struct {
+    double within;
+    size_t most;
+    int64_t samples;
+} halvings[] = {{1.15, 48, 12}, {1.06, 16, 40}};
+
+// Indices of correct candidates with a time in this state of the cache, fastest first.
+typedef struct ranked {
+    double ns;
+    size_t index;
+} ranked;
+
+static int by_time(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static size_t rank(const run_problem *problem, int cache, int least_rounds, ranked *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < problem->candidate_count; i++) {
+        const run_candidate *candidate = &problem->candidates[i];
+        double ns = candidate->series[cache].median_ns;
+        if (isnan(ns) && cache == WARM) // not taken warm: as cold, which it equals where it was left out
+            ns = candidate->series[COLD].median_ns;
+        bool fine = candidate->stage == STAGE_DONE && candidate->outcome == ST_OUTCOME_CORRECT;
+        if (fine && !isnan(ns) && candidate->series[cache].rounds >= least_rounds)
+            out[count++] = (ranked){ns, i};
+    }
+    qsort(out, count, sizeof *out, by_time);
+    return count;
+}
+
+static st_code resample(st_run *run, run_problem *problem, size_t index, int cache, int round,
+                        int64_t samples, st_error *error)
+{
+    run_candidate *candidate = &problem->candidates[index];
+    char *detail = NULL;
+    if (candidate->series[cache].rounds > round)
+        return ST_OK; // a resumed run has it already
+    candidate->stage = STAGE_NEW;
+    st_code code = run_time(run, problem, candidate, (int64_t)index, cache, "halving", round, samples,
+                            &detail, error);
+    bool failed = candidate->stage == STAGE_DONE;
+    candidate->stage = STAGE_DONE;
+    if (code == ST_OK && failed)
+        code = run_store_candidate(run, problem, candidate, detail, error);
+    st_free(detail);
+    return code;
+}
+
+st_code run_halving(st_run *run, run_problem *problem, st_error *error)
+{
+    ranked *order = st_malloc((problem->candidate_count ? problem->candidate_count : 1) * sizeof *order);
+    if (!order)
+        return st_fail_memory(error, "choosing survivors");
+    double began = st_clock_seconds();
+    st_code code = ST_OK;
+    for (int cache = 0; cache < CACHES; cache++) {
+        for (size_t h = 0; h < sizeof halvings / sizeof halvings[0]; h++) {
+            size_t count = rank(problem, cache, h ? (int)h + 1 : cache == COLD, order), kept = 0;
+            while (kept < count && kept < halvings[h].most &&
+                   order[kept].ns <= order[0].ns * halvings[h].within)
+                kept++;
+            for (size_t i = 0; i < kept && code == ST_OK && !run_interrupted(run); i++) {
+                // Rounds count from 1 after the screen; a warm series may lack its screen.
+                run_candidate *candidate = &problem->candidates[order[i].index];
+                if (candidate->series[cache].rounds < (int)h + 1)
+                    candidate->series[cache].rounds = (int)h + 1;
+                code = resample(run, problem, order[i].index, cache, (int)h + 1, halvings[h].samples, error);
+                run_progress(run, problem, "halving", i, kept);
+            }
+        }
+    }
+    for (size_t i = 0; i < problem->candidate_count && code == ST_OK; i++)
+        code = run_unload(run, run->timing, &problem->candidates[i], (int64_t)i, error);
+    run->finals_seconds += st_clock_seconds() - began;
+    st_free(order);
+    return code;
+}
+
+// --- finals -----------------------------------------------------------------------------------------------
+
+typedef struct finalist {
+    size_t index;
+    double *samples;  // rounds, in the order of rounds
+    double median;
+    st_interval ratio; // this / fastest
+    bool tied;
+} finalist;
+
+typedef struct final {
+    finalist entrants[FINALISTS + 1];
+    size_t count, rounds;
+    size_t fastest;
+    st_timing_state state;
+} final;
+
+static void final_release(final *made)
+{
+    for (size_t i = 0; i < made->count; i++)
+        st_free(made->entrants[i].samples);
+}
+
+static st_code enter(st_run *run, run_problem *problem, final *all, size_t index, st_error *error)
+{
+    run_candidate *candidate = &problem->candidates[index];
+    char *detail = NULL;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->entrants[i].index == index)
+            return ST_OK;
+    candidate->stage = STAGE_NEW;
+    st_code code = run_load(run, run->timing, &problem->problem, candidate, (int64_t)index, &detail, error);
+    if (code == ST_OK && candidate->stage == STAGE_NEW)
+        all->entrants[all->count++] = (finalist){.index = index};
+    candidate->stage = STAGE_DONE;
+    st_free(detail);
+    return code;
+}
+
+static st_code choose_entrants(st_run *run, run_problem *problem, int cache, final *all, st_error *error)
+{
+    ranked *order = st_malloc((problem->candidate_count ? problem->candidate_count : 1) * sizeof *order);
+    if (!order)
+        return st_fail_memory(error, "choosing finalists");
+    int rounds = (int)(sizeof halvings / sizeof halvings[0]);
+    size_t count = 0;
+    for (; rounds >= 0 && !count; rounds--) // an interrupted halving leaves fewer rounds
+        count = rank(problem, cache, rounds + 1, order);
+    st_code code = ST_OK;
+    for (size_t i = 0; i < count && all->count < FINALISTS && code == ST_OK; i++)
+        code = enter(run, problem, all, order[i].index, error);
+    st_config standard;
+    st_config_default(run->tmpl, &standard);
+    for (size_t i = 0; i < problem->candidate_count && code == ST_OK; i++)
+        if (problem->candidates[i].outcome == ST_OUTCOME_CORRECT &&
+            st_config_equal(run->tmpl, &problem->candidates[i].config, &standard)) {
+            code = enter(run, problem, all, i, error);
+            break;
+        }
+    st_free(order);
+    return code;
+}
+
+static st_code race_entrants(st_run *run, run_problem *problem, int cache, final *all, st_error *error)
+{
+    int64_t ids[FINALISTS + 1];
+    double *samples = NULL;
+    st_trouble trouble = ST_TROUBLE_NONE;
+    st_error why = {0};
+    for (size_t i = 0; i < all->count; i++)
+        ids[i] = (int64_t)all->entrants[i].index;
+    st_code code = st_link_race(run->timing, ids, all->count, run_cache_names[cache], FINAL_ROUNDS,
+                                (int64_t)run->options->seed + 1, run->options->time_limit + 120, &samples,
+                                &all->rounds, &all->state, &trouble, &why);
+    if (code != ST_OK) {
+        *error = why;
+        return code;
+    }
+    if (trouble != ST_TROUBLE_NONE)
+        return st_fail(error, ST_FAILED, "run again; it resumes", "the finals of %s broke off: %s",
+                       problem->text, why.what);
+    run->throttled_samples += all->state.dropped * all->count;
+    code = st_store_begin(run->store, error);
+    bool begun = code == ST_OK;
+    for (size_t i = 0; i < all->count && code == ST_OK; i++) {
+        finalist *one = &all->entrants[i];
+        one->samples = st_malloc(all->rounds * sizeof *one->samples);
+        if (!one->samples) {
+            code = st_fail_memory(error, "the finals");
+            break;
+        }
+        for (size_t r = 0; r < all->rounds; r++)
+            one->samples[r] = samples[r * all->count + i];
+        one->median = st_median(one->samples, all->rounds);
+        if (one->median < all->entrants[all->fastest].median)
+            all->fastest = i;
+        code = run_store_samples(run, &problem->candidates[one->index], "finals", problem->finals_round[cache], cache,
+                                 one->samples, all->rounds, &all->state, error);
+    }
+    st_free(samples);
+    if (code == ST_OK)
+        return st_store_commit(run->store, error);
+    if (begun)
+        st_store_rollback(run->store);
+    return code;
+}
+
+static void find_ties(const st_run *run, final *all)
+{
+    const finalist *fastest = &all->entrants[all->fastest];
+    for (size_t i = 0; i < all->count; i++) {
+        finalist *one = &all->entrants[i];
+        one->ratio = st_ratio_interval(one->samples, fastest->samples, all->rounds, RESAMPLES,
+                                       run->options->seed + i);
+        bool clearly_slower = one->ratio.low > 1 && one->ratio.centre - 1 >= least_gap;
+        one->tied = i == all->fastest || !clearly_slower;
+    }
+}
+
+static size_t distance_from_default(const st_run *run, const st_config *config)
+{
+    st_config standard;
+    size_t distance = 0;
+    st_config_default(run->tmpl, &standard);
+    for (size_t i = 0; i < run->tmpl->parameter_count; i++)
+        distance += config->value[i] != standard.value[i];
+    return distance;
+}
+
+// Simplest first: fewest registers, nearest the default, fastest.
+static bool simpler(const st_run *run, const run_problem *problem, const finalist *a, const finalist *b)
+{
+    const run_candidate *x = &problem->candidates[a->index], *y = &problem->candidates[b->index];
+    if (x->first.registers != y->first.registers)
+        return x->first.registers < y->first.registers;
+    size_t far = distance_from_default(run, &x->config), other = distance_from_default(run, &y->config);
+    return far != other ? far < other : a->median < b->median;
+}
+
+// The simplest of the tied set that is right on the breaking sizes; then the others by time. -1: none.
+static st_code pick_winner(st_run *run, run_problem *problem, final *all, int *winner, st_error *error)
+{
+    bool refused[FINALISTS + 1] = {false};
+    st_code code = ST_OK;
+    *winner = -1;
+    for (size_t attempt = 0; attempt < all->count && *winner < 0 && code == ST_OK; attempt++) {
+        int best = -1;
+        for (size_t i = 0; i < all->count; i++) {
+            const finalist *one = &all->entrants[i];
+            if (refused[i])
+                continue;
+            if (best < 0 || (one->tied && !all->entrants[best].tied) ||
+                (one->tied == all->entrants[best].tied &&
+                 (one->tied ? simpler(run, problem, one, &all->entrants[best])
+                            : one->median < all->entrants[best].median)))
+                best = (int)i;
+        }
+        char *detail = NULL;
+        bool right = false;
+        run_candidate *candidate = &problem->candidates[all->entrants[best].index];
+        code = run_check_winner(run, problem, candidate, &right, &detail, error);
+        if (code == ST_OK && right)
+            *winner = best;
+        else if (code == ST_OK) {
+            refused[best] = true;
+            run->result->outcomes[ST_OUTCOME_CORRECT]--;
+            run->result->outcomes[candidate->outcome]++;
+            problem->failed++;
+            run_note(run, "%s: a finalist is wrong at another size and is out: %s", problem->text,
+                     detail ? detail : "");
+            code = run_store_candidate(run, problem, candidate, detail, error);
+        }
+        st_free(detail);
+    }
+    return code;
+}
+
+static json_t *describe_ties(const st_run *run, const run_problem *problem, const final *all)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < all->count; i++) {
+        const finalist *one = &all->entrants[i];
+        st_text text;
+        st_text_init(&text);
+        st_config_text(run->tmpl, &problem->candidates[one->index].config, &text);
+        json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:b}", "configuration",
+                                              st_text_string(&text), "median_ns",
+                                              st_json_number(one->median), "ratio",
+                                              st_json_number(one->ratio.centre), "low",
+                                              st_json_number(one->ratio.low), "high",
+                                              st_json_number(one->ratio.high), "tied", (int)one->tied));
+        st_text_release(&text);
+    }
+    return list;
+}
+
+static st_code store_winner(st_run *run, run_problem *problem, int cache, final *all, int winner,
+                            st_error *error)
+{
+    st_config standard;
+    st_config_default(run->tmpl, &standard);
+    const finalist *best = &all->entrants[winner], *base = NULL;
+    int tied = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        tied += all->entrants[i].tied;
+        if (st_config_equal(run->tmpl, &problem->candidates[all->entrants[i].index].config, &standard))
+            base = &all->entrants[i];
+    }
+    st_winner_row row = {.session_key = run->session,
+                         .problem_key = problem->key,
+                         .winner_key = problem->candidates[best->index].key,
+                         .default_key = base ? problem->candidates[base->index].key : -1,
+                         .winner_ns = best->median,
+                         .default_ns = base ? base->median : NAN,
+                         .speedup = NAN,
+                         .speedup_low = NAN,
+                         .speedup_high = NAN,
+                         .tied = best->tied ? tied : 1,
+                         .bytes = problem->bytes};
+    snprintf(row.cache, sizeof row.cache, "%s", run_cache_names[cache]);
+    if (base) {
+        st_interval ratio = st_ratio_interval(base->samples, best->samples, all->rounds, RESAMPLES,
+                                              run->options->seed);
+        row.speedup = ratio.centre;
+        row.speedup_low = ratio.low;
+        row.speedup_high = ratio.high;
+    }
+    char note[160];
+    if (row.tied > 1)
+        snprintf(note, sizeof note, "%d configurations tie; this one has the fewest registers, then is "
+                                    "nearest the default", row.tied);
+    row.note = row.tied > 1 ? note : NULL;
+    json_t *ties = describe_ties(run, problem, all);
+    st_text text;
+    st_text_init(&text);
+    st_json_print(ties, &text);
+    json_decref(ties);
+    row.ties_json = st_text_take(&text);
+    st_code code = row.ties_json ? st_store_winner(run->store, &row, error)
+                                 : st_fail_memory(error, "storing a winner");
+    st_free(row.ties_json);
+    return code;
+}
+
+static st_code final_of(st_run *run, run_problem *problem, int cache, bool *won, st_error *error)
+{
+    final all = {0};
+    int winner = -1;
+    st_code code = choose_entrants(run, problem, cache, &all, error);
+    if (code == ST_OK && all.count)
+        code = race_entrants(run, problem, cache, &all, error);
+    for (size_t i = 0; i < all.count && code == ST_OK; i++)
+        code = run_unload(run, run->timing, &problem->candidates[all.entrants[i].index],
+                          (int64_t)all.entrants[i].index, error);
+    if (code == ST_OK && all.count) {
+        find_ties(run, &all);
+        code = pick_winner(run, problem, &all, &winner, error);
+    }
+    if (code == ST_OK && winner >= 0) {
+        *won = true;
+        code = store_winner(run, problem, cache, &all, winner, error);
+    }
+    final_release(&all);
+    return code;
+}
+
+st_code run_finals(st_run *run, run_problem *problem, st_error *error)
+{
+    double began = st_clock_seconds();
+    bool won = false;
+    st_code code = ST_OK;
+    for (int cache = 0; cache < CACHES && code == ST_OK && !run_interrupted(run); cache++) {
+        if (problem->won[cache]) {
+            won = true; // a resumed run has it already
+            continue;
+        }
+        bool too_big = false; // the check of a winner leaves the worker at another size
+        run_progress(run, problem, "finals", (size_t)cache, CACHES);
+        code = run_set_problem(run, run->timing, &problem->problem, 0, &too_big, error);
+        if (code == ST_OK)
+            code = final_of(run, problem, cache, &won, error);
+    }
+    run->result->problems_done += won;
+    run->finals_seconds += st_clock_seconds() - began;
+    return code;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the run_*.c files; run.c opens with the invariants and states.
+#ifndef SIMTUNE_TUNER_RUN_INTERNAL_H
+#define SIMTUNE_TUNER_RUN_INTERNAL_H
+
+#include "tuner/config_index.h"
+#include "tuner/emit.h"
+#include "tuner/gpu/compile.h"
+#include "tuner/gpu/device_lock.h"
+#include "tuner/link.h"
+#include "tuner/plan.h"
+#include "tuner/run.h"
+
+// Configurations that differ in runtime parameters alone are one class: they compile to the same code. The
+// class's configuration stands in class_configs at the same index.
+typedef struct run_class {
+    size_t program;    // index
+    size_t in_program; // index among the program's configurations
+} run_class;
+
+typedef enum run_program_state { PROGRAM_WAITING, PROGRAM_READY, PROGRAM_FAILED } run_program_state;
+typedef struct run_program {
+    size_t *classes; size_t class_count;
+    run_program_state state;
+    st_compiled compiled;
+    bool *used;        // [class][launch], from st_program
+    size_t launch_count;
+} run_program;
+
+typedef enum run_stage {
+    STAGE_NEW,
+    STAGE_DONE,        // has a final outcome
+} run_stage;
+
+// One series of samples of a candidate in one state of the cache.
+typedef struct run_series {
+    double median_ns;  // of the newest phase; NaN: none
+    int rounds;        // phases taken in this state
+} run_series;
+
+enum { COLD, WARM, CACHES };
+extern const char *const run_cache_names[CACHES];
+
+typedef struct run_candidate {
+    st_config config;
+    size_t class_index;
+    run_stage stage;
+    st_outcome outcome;
+    int64_t key;               // in the store, 0: not there yet
+    bool deterministic;
+    bool loaded;               // in the worker of `generation`, with its plan
+    unsigned generation;
+    st_plan_kernels kernels;
+    st_loaded_kernel first;    // facts of the first launch
+    uint32_t first_block, first_smem;
+    run_series series[CACHES];
+    bool resumed;
+    bool profiled;
+} run_candidate;
+
+typedef struct run_problem {
+    st_problem problem;
+    char *text;
+    int64_t key;               // in the store
+    st_space *space;
+    run_candidate *candidates; // those chosen, in the order of trial
+    st_config_index index;     // of the candidates, by configuration
+    size_t candidate_count;
+    double bytes;              // moved by one run, NaN unknown
+    size_t done, failed;
+    double best_ns[CACHES];
+    int finals_round[CACHES];  // > 0 when a run that was killed left finals without a winner
+    bool won[CACHES];          // in the store already
+    bool skipped;
+} run_problem;
+
+typedef struct st_run {
+    const st_tune_options *options;
+    const st_template *tmpl;
+    const st_tune_listener *listener;
+    st_store *store;
+    st_tune_result *result;
+    st_device_facts device;
+    st_device_lock *lock;
+    st_link *timing, *profiling;
+    st_pool *pool;
+    void *support; size_t support_bytes;
+    char arch[16], compiler[48];
+    int64_t session, device_key, toolchain_key, template_key;
+    st_config_index class_configs;
+    run_class *classes;        // one a configuration of class_configs
+    run_program *programs; size_t program_count;
+    size_t programs_pending;
+    st_compiled reference;     // of the group at hand
+    bool has_reference;
+    char **reference_lowered;
+    run_problem *problems;
+    double started;
+    double compile_seconds, screen_seconds, finals_seconds, profile_seconds;
+    size_t throttled_samples;
+    int counters_state;        // -1 unknown yet, else st_counters_state
+    // Without references: whose outputs `capture` keeps, and for which data they were kept last.
+    struct {
+        bool known;
+        unsigned generation;
+        st_data data;
+        uint64_t rotation;
+    } captured;
+    size_t group_first, group_count; // problems of the group at hand (same type and words)
+} st_run;
+
+bool run_interrupted(const st_run *run);
+void run_note(st_run *run, const char *format, ...) ST_PRINTF(2, 3);
+void run_progress(st_run *run, const run_problem *problem, const char *phase, size_t done, size_t total);
+
+// --- run_compile.c
+st_code run_compile_begin(st_run *run, st_error *error);  // support module; opens the pool
+st_code run_group_compile(st_run *run, st_error *error);  // classes and programs of the group; submits
+void run_group_release(st_run *run);
+// Takes what the pool has; waits up to `seconds` for something.
+st_code run_pump(st_run *run, double seconds, st_error *error);
+
+// --- run_candidates.c: choosing, loading, verifying
+st_code run_choose(st_run *run, run_problem *problem, st_error *error);
+st_code run_set_problem(st_run *run, st_link *link, const st_problem *problem, uint32_t misalign,
+                        bool *too_big, st_error *error);
+// Loads a candidate's module and plan for `problem` unless they are there. Sets stage and outcome on trouble.
+st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_candidate *candidate,
+                 int64_t id, char **detail, st_error *error);
+st_code run_unload(st_run *run, st_link *link, run_candidate *candidate, int64_t id, st_error *error);
+// One verification; sets stage and outcome (wrong, launch, crash, timeout) on failure, with *detail.
+st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candidate, int64_t id,
+                   st_data data, uint64_t rotation, char **detail, st_error *error);
+void run_fail(run_candidate *candidate, st_outcome outcome, char **detail, const char *format, ...)
+    ST_PRINTF(4, 5);
+
+// --- run_screen.c
+st_code run_screen(st_run *run, run_problem *problem, st_error *error);
+// Takes samples and stores them as (phase, round).
+st_code run_time(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id, int cache,
+                 const char *phase, int round, int64_t samples, char **detail, st_error *error);
+
+// --- run_finals.c
+st_code run_halving(st_run *run, run_problem *problem, st_error *error);
+st_code run_finals(st_run *run, run_problem *problem, st_error *error);
+// --- run_check.c: the breaking sizes. *right: every size was.
+st_code run_check_winner(st_run *run, run_problem *problem, run_candidate *candidate, bool *right,
+                         char **detail, st_error *error);
+// --- run_profile.c
+st_code run_profile(st_run *run, run_problem *problem, st_error *error);
+
+// --- run_store.c
+st_code run_store_begin(st_run *run, st_error *error);
+st_code run_store_problem(st_run *run, run_problem *problem, st_error *error);
+st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *candidate,
+                            const char *detail, st_error *error);
+st_code run_store_samples(st_run *run, const run_candidate *candidate, const char *phase, int round,
+                          int cache, const double *samples, size_t count, const st_timing_state *state,
+                          st_error *error);
+st_code run_store_end(st_run *run, bool finished, st_error *error);
+st_code run_resume(st_run *run, st_error *error); // marks candidates that the session has already
+
+#endif

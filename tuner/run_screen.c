@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first look at every candidate: verified, then a few samples. Invariants: 1. nothing is timed that was
+// not verified on exact and on random data; 2. candidates go in chunks, so that the data change twice a
+// chunk and not twice a candidate; 3. each candidate is in the store before the next chunk begins; 4. a
+// worker lost by one candidate costs the others of its chunk a load, nothing else.
+#include "tuner/base/clock.h"
+#include "tuner/base/memory.h"
+#include "tuner/base/statistics.h"
+#include "tuner/run_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 48, SCREEN_SAMPLES = 5, HOPELESS = 3 };
+
+typedef struct chunk {
+    size_t index[CHUNK];
+    char *detail[CHUNK];
+    size_t count;
+} chunk;
+
+// The next candidates whose programs are compiled (or failed).
+static void gather(st_run *run, run_problem *problem, bool *taken, chunk *out)
+{
+    out->count = 0;
+    for (size_t i = 0; i < problem->candidate_count && out->count < CHUNK; i++) {
+        const run_candidate *candidate = &problem->candidates[i];
+        if (taken[i])
+            continue;
+        const run_program *program = &run->programs[run->classes[candidate->class_index].program];
+        if (program->state == PROGRAM_WAITING)
+            continue;
+        taken[i] = true;
+        out->detail[out->count] = NULL;
+        out->index[out->count++] = i;
+    }
+}
+
+// Without references the default's outputs are the reference; they must stand in the worker before anything
+// is compared with them.
+static st_code capture_default(st_run *run, run_problem *problem, st_data data, uint64_t rotation,
+                               st_error *error)
+{
+    if (run->has_reference)
+        return ST_OK;
+    if (run->captured.known && run->captured.generation == st_link_generation(run->timing) &&
+        run->captured.data == data && run->captured.rotation == rotation)
+        return ST_OK;
+    run_candidate *standard = &problem->candidates[0];
+    char *detail = NULL;
+    st_trouble trouble = ST_TROUBLE_NONE;
+    st_error why = {0};
+    st_code code = run_load(run, run->timing, &problem->problem, standard, 0, &detail, error);
+    if (code == ST_OK && standard->stage != STAGE_DONE)
+        code = st_link_capture(run->timing, 0, data, rotation, run->options->time_limit, &trouble, &why);
+    if (code == ST_OK && (standard->stage == STAGE_DONE || trouble != ST_TROUBLE_NONE))
+        code = st_fail(error, ST_NOTHING, "mend the default, or add a `reference` to the template",
+                       "the default configuration, which others are compared with, fails: %s",
+                       trouble != ST_TROUBLE_NONE ? why.what : detail ? detail : "");
+    st_free(detail);
+    run->captured.known = code == ST_OK;
+    run->captured.generation = st_link_generation(run->timing);
+    run->captured.data = data;
+    run->captured.rotation = rotation;
+    return code;
+}
+
+static st_code verify_chunk(st_run *run, run_problem *problem, chunk *these, st_data data,
+                            uint64_t rotation, st_error *error)
+{
+    st_code code = ST_OK;
+    for (size_t i = 0; i < these->count && code == ST_OK && !run_interrupted(run); i++) {
+        run_candidate *candidate = &problem->candidates[these->index[i]];
+        if (candidate->stage == STAGE_DONE)
+            continue;
+        code = capture_default(run, problem, data, rotation, error);
+        if (code == ST_OK)
+            code = run_verify(run, &problem->problem, candidate, (int64_t)these->index[i], data, rotation,
+                              &these->detail[i], error);
+    }
+    return code;
+}
+
+st_code run_time(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id, int cache,
+                 const char *phase, int round, int64_t samples, char **detail, st_error *error)
+{
+    double *taken = NULL;
+    size_t count = 0;
+    st_timing_state state = {0};
+    st_trouble trouble = ST_TROUBLE_NONE;
+    st_error why = {0};
+    st_code code = run_load(run, run->timing, &problem->problem, candidate, id, detail, error);
+    if (code != ST_OK || candidate->stage == STAGE_DONE)
+        return code;
+    code = st_link_time(run->timing, id, run_cache_names[cache], samples,
+                        run->options->time_limit + (double)samples, &taken, &count, &state, &trouble, &why);
+    if (code != ST_OK)
+        *error = why;
+    else if (trouble != ST_TROUBLE_NONE) {
+        candidate->loaded = false;
+        run_fail(candidate, trouble == ST_TROUBLE_TIMEOUT ? ST_OUTCOME_TIMEOUT : ST_OUTCOME_CRASH, detail,
+                 "while timing: %s", why.what);
+    } else {
+        candidate->series[cache].median_ns = st_median(taken, count);
+        candidate->series[cache].rounds++;
+        run->throttled_samples += state.dropped;
+        if (!(candidate->series[cache].median_ns >= problem->best_ns[cache]))
+            problem->best_ns[cache] = candidate->series[cache].median_ns;
+        code = run_store_samples(run, candidate, phase, round, cache, taken, count, &state, error);
+    }
+    st_free(taken);
+    return code;
+}
+
+// Beyond four times L2 nothing of the input is left from the run before: warm is cold.
+static bool warm_differs(const st_run *run, const run_problem *problem)
+{
+    return !(problem->bytes > 4.0 * (double)run->device.l2_bytes);
+}
+
+static st_code time_candidate(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id,
+                              char **detail, st_error *error)
+{
+    st_code code = st_store_begin(run->store, error);
+    if (code != ST_OK)
+        return code;
+    candidate->outcome = ST_OUTCOME_CORRECT;
+    code = run_store_candidate(run, problem, candidate, NULL, error);
+    if (code == ST_OK)
+        code = run_time(run, problem, candidate, id, COLD, "screen", 0, SCREEN_SAMPLES, detail, error);
+    bool hopeless = candidate->series[COLD].median_ns > HOPELESS * problem->best_ns[COLD];
+    if (code == ST_OK && candidate->stage != STAGE_DONE && warm_differs(run, problem) && !hopeless)
+        code = run_time(run, problem, candidate, id, WARM, "screen", 0, SCREEN_SAMPLES, detail, error);
+    if (code == ST_OK && candidate->stage == STAGE_DONE)
+        code = run_store_candidate(run, problem, candidate, *detail, error);
+    candidate->stage = STAGE_DONE;
+    if (code == ST_OK)
+        return st_store_commit(run->store, error);
+    st_store_rollback(run->store);
+    return code;
+}
+
+// Candidates that failed before timing are stored with their outcome alone.
+static st_code finish_candidate(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id,
+                                char **detail, st_error *error)
+{
+    st_code code = ST_OK;
+    if (candidate->stage == STAGE_DONE)
+        code = run_store_candidate(run, problem, candidate, *detail, error);
+    else
+        code = time_candidate(run, problem, candidate, id, detail, error);
+    problem->done++;
+    problem->failed += candidate->outcome != ST_OUTCOME_CORRECT;
+    run->result->outcomes[candidate->outcome]++;
+    if (code == ST_OK)
+        code = run_unload(run, run->timing, candidate, id, error);
+    return code;
+}
+
+static st_code screen_chunk(st_run *run, run_problem *problem, chunk *these, uint64_t rotation,
+                            st_error *error)
+{
+    st_code code = verify_chunk(run, problem, these, ST_DATA_EXACT, rotation, error);
+    if (code == ST_OK)
+        code = verify_chunk(run, problem, these, ST_DATA_RANDOM, 0, error);
+    for (size_t i = 0; i < these->count; i++) {
+        run_candidate *candidate = &problem->candidates[these->index[i]];
+        if (code == ST_OK && !run_interrupted(run)) {
+            code = finish_candidate(run, problem, candidate, (int64_t)these->index[i], &these->detail[i],
+                                    error);
+            run_progress(run, problem, "screen", problem->done, problem->candidate_count);
+        }
+        st_free(these->detail[i]);
+    }
+    return code;
+}
+
+static bool out_of_budget(const st_run *run, double since)
+{
+    return run->options->budget_seconds > 0 &&
+           st_clock_seconds() - since > run->options->budget_seconds;
+}
+
+st_code run_screen(st_run *run, run_problem *problem, st_error *error)
+{
+    bool *taken = st_calloc(problem->candidate_count, sizeof *taken);
+    if (!taken)
+        return st_fail_memory(error, "screening");
+    size_t resumed = 0;
+    for (size_t i = 0; i < problem->candidate_count; i++)
+        if (problem->candidates[i].resumed) {
+            taken[i] = true;
+            resumed++;
+        }
+    problem->done = resumed;
+    run->captured.known = false;
+    double began = st_clock_seconds(), waited = 0;
+    st_code code = ST_OK;
+    for (uint64_t number = 0; code == ST_OK && !run_interrupted(run); number++) {
+        chunk these;
+        code = run_pump(run, 0, error);
+        gather(run, problem, taken, &these);
+        if (code == ST_OK && !these.count && run->programs_pending) {
+            double start = st_clock_seconds();
+            run_progress(run, problem, "compile", problem->done, problem->candidate_count);
+            code = run_pump(run, 0.5, error);
+            waited += st_clock_seconds() - start;
+            continue;
+        }
+        if (code != ST_OK || !these.count)
+            break;
+        code = screen_chunk(run, problem, &these, number, error);
+        if (code == ST_OK && out_of_budget(run, began + waited)) {
+            run_note(run, "%s: the budget of %.3g s ended with %zu of %zu candidates tried", problem->text,
+                     run->options->budget_seconds, problem->done, problem->candidate_count);
+            break;
+        }
+    }
+    run->screen_seconds += st_clock_seconds() - began - waited;
+    st_free(taken);
+    return code;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the template_*.c files share: directives as text, and the state of one loading.
+#ifndef SIMTUNE_TUNER_TEMPLATE_INTERNAL_H
+#define SIMTUNE_TUNER_TEMPLATE_INTERNAL_H
+
+#include "tuner/template.h"
+
+// --- directives as text (template_directives.c)
+// ------------------------------------------------------------
+typedef struct st_directive {
+    int line;          // of its first line, from 1
+    char *word, *rest; // "param", "BLOCK = 128 256 role tlp": trimmed, continuation joined
+} st_directive;
+
+typedef struct st_directives {
+    st_directive *items;
+    size_t count, capacity;
+} st_directives;
+
+st_code st_directives_read(const char *path, const char *text, size_t length, st_directives *out,
+                           st_error *error);
+void st_directives_release(st_directives *directives);
+
+// --- one loading
+// -------------------------------------------------------------------------------------------
+typedef struct st_loader {
+    st_template *tmpl;
+    const st_directive *at; // the directive being read
+    st_error *error;
+    size_t axis_capacity, parameter_capacity, let_capacity, where_capacity, determinism_capacity,
+        buffer_capacity, step_capacity, reference_capacity, compare_capacity, made_capacity;
+    const char **words; // the file's distinct words; borrowed from the values
+    size_t word_count, word_capacity;
+    st_directives let_texts, buffer_texts; // expressions to parse once all names are known
+    bool *has_default;                     // one a parameter
+} st_loader;
+
+// FILE:LINE and the message. Returns the code of the error.
+st_code st_loader_fail(st_loader *loader, const char *remedy, const char *format, ...)
+    ST_PRINTF(3, 4);
+st_code st_loader_no_memory(st_loader *loader);
+// Appends one zeroed element; NULL (with the error set) when memory is out.
+void *st_loader_append(st_loader *loader, void *items, size_t *count, size_t *capacity,
+                       size_t bytes);
+// "Did you mean `X`?", or "The NOUN are: a b c." into `remedy`.
+void st_loader_suggest(const char *word, const char *const *names, size_t count, const char *noun,
+                       char *remedy, size_t size);
+st_code st_loader_expression(st_loader *loader, const char *text, st_expression **out);
+
+// Fields of a directive: "HEAD key=value key=value when …".
+#define ST_MAX_FIELDS 12
+typedef struct st_fields {
+    char *head;
+    char *keys[ST_MAX_FIELDS], *values[ST_MAX_FIELDS];
+    size_t count;
+} st_fields;
+// `keys` (NULL-terminated) are the words that may begin a field; those given as "key=" take an
+// equals sign. What stands before the first is the head. Each may stand once; `when` goes to the
+// end.
+st_code st_fields_split(st_loader *loader, const char *text, const char *const *keys,
+                        st_fields *out);
+const char *st_fields_get(const st_fields *fields,
+                          const char *key); // without "="; NULL when absent
+void st_fields_release(st_fields *fields);
+// Cuts `*text` at the next comma outside parentheses: returns the trimmed piece (to st_free), NULL
+// when memory is out, and moves *text behind it (to NULL at the end).
+char *st_next_item(const char **text);
+// A copy of `length` characters without blanks around it.
+char *st_trimmed(const char *text, size_t length);
+bool st_is_name(const char *text);
+// The next blank-separated token of *text, cut to fit `out`; false at the end.
+bool st_next_token(const char **text, char *out, size_t size);
+// `what` is for messages: "parameter".
+st_code st_check_name(st_loader *loader, const char *what, const char *name);
+// "NAME =" of an axis, parameter or let: *text moves behind the `=`, *name is the caller's.
+st_code st_take_name(st_loader *loader, const char *what, const char **text, char **name);
+
+// The words: each reads loader->at.
+st_code st_declare_axis(st_loader *loader); // template_names.c
+st_code st_declare_parameter(st_loader *loader);
+st_code st_read_default(st_loader *loader);
+st_code st_declare_let(st_loader *loader); // template_scope.c
+st_code st_declare_buffer(st_loader *loader);
+st_code st_build_scope(st_loader *loader, const st_directives *directives);
+st_code st_define_lets(st_loader *loader);
+st_code st_define_buffers(st_loader *loader);
+st_code st_read_launch(st_loader *loader); // template_plan.c
+st_code st_read_reference(st_loader *loader);
+st_code st_read_zero(st_loader *loader);
+st_code st_read_compare(st_loader *loader);
+st_code st_read_determinism(st_loader *loader);
+st_code st_read_host_args(st_loader *loader);
+st_code st_check_plan(st_loader *loader);
+
+#endif
