@@ -26,6 +26,9 @@
 #include <string.h>
 
 #define RECORDS 4096 // instructions read at once; more come in further reads
+// The driver pins this much host memory whenever sampling is enabled: CUPTI's default of 512 MiB makes
+// each enabling take 0.4 s.
+#define HARDWARE_BYTES ((size_t)32 << 20)
 #define FINEST_PERIOD 5
 #define COARSEST_PERIOD 20
 #define FIRST_PERIOD 9
@@ -164,7 +167,7 @@ static int set_attributes(st_profiler *profiler, CUpti_PCSamplingConfigurationIn
 
 static st_code configure(st_profiler *profiler, st_error *error) {
     st_sampling *sampling = &profiler->sampling;
-    CUpti_PCSamplingConfigurationInfo attributes[4];
+    CUpti_PCSamplingConfigurationInfo attributes[5];
     memset(attributes, 0, sizeof attributes);
     attributes[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
     attributes[0].attributeData.collectionModeData.collectionMode =
@@ -176,7 +179,10 @@ static st_code configure(st_profiler *profiler, st_error *error) {
     attributes[2].attributeData.stallReasonData.pStallReasonIndex = sampling->reason_index;
     attributes[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
     attributes[3].attributeData.samplingPeriodData.samplingPeriod = sampling->period;
-    int result = set_attributes(profiler, attributes, 4);
+    attributes[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
+    attributes[4].attributeData.hardwareBufferSizeData.hardwareBufferSize =
+        sampling->hardware_bytes ? sampling->hardware_bytes : HARDWARE_BYTES;
+    int result = set_attributes(profiler, attributes, 5);
     if (result != CUPTI_SUCCESS)
         return st_cupti_fail(profiler->api, result, "configuring PC sampling", error);
     sampling->set_period = sampling->period;
@@ -221,9 +227,6 @@ void st_sampling_release(st_sampling *sampling) {
     st_free(sampling->by_number);
     st_free(sampling->stall_memory);
     st_free(sampling->record_memory);
-    for (size_t i = 0; i < sampling->names.count; i++)
-        free(sampling->names.names[i]); // CUPTI's own allocation
-    st_free(sampling->names.names);
     st_pc_table_release(&sampling->table);
     *sampling = (st_sampling){0};
 }
@@ -247,18 +250,6 @@ static st_code apply_period(st_profiler *profiler, st_error *error) {
 
 // --- reading
 // -----------------------------------------------------------------------------------------------
-
-static bool pool_name(st_name_pool *pool, char *name) {
-    for (size_t i = pool->count; i-- > 0;)
-        if (pool->names[i] == name)
-            return true;
-    char **grown = st_grow(pool->names, &pool->capacity, pool->count + 1, sizeof *grown);
-    if (!grown)
-        return false;
-    pool->names = grown;
-    pool->names[pool->count++] = name;
-    return true;
-}
 
 typedef struct sample_reading {
     bool crc_known;
@@ -291,8 +282,6 @@ static st_code add_records(st_sampling *sampling, const sample_reading *reading,
     for (size_t i = 0; i < taken->totalNumPcs && i < RECORDS; i++) {
         CUpti_PCSamplingPCData *record = &taken->pPcData[i];
         fine = fine && add_record(sampling, record, reading);
-        if (record->functionName && !pool_name(&sampling->names, record->functionName))
-            fine = false;
         record->functionName = NULL;
         record->stallReasonCount = 0;
     }
@@ -345,10 +334,10 @@ static uint32_t finer_period(uint32_t period, uint64_t got, uint64_t minimum) {
     return period > FINEST_PERIOD + steps ? period - steps : FINEST_PERIOD;
 }
 
-static uint32_t coarser_period(uint32_t period, uint64_t got, uint64_t minimum) {
+static uint32_t coarser_period(uint32_t period, uint64_t got, uint64_t dropped, uint64_t minimum) {
     for (uint64_t left = got; left > PLENTY * minimum; left /= 2)
         period++;
-    return clamp_period(period);
+    return clamp_period(dropped > got / 8 ? period + 1 : period);
 }
 
 static void know_image(st_profiler *profiler, const void *image, size_t bytes,
@@ -362,26 +351,35 @@ static void know_image(st_profiler *profiler, const void *image, size_t bytes,
     reading->crc = ask.cubinCrc;
 }
 
+// Runs once more; *seconds grows by what running and reading took.
+static st_code sample_run(st_profiler *profiler, st_run_once *run, void *context,
+                          sample_reading *reading, double *seconds, st_error *error) {
+    st_code code = apply_period(profiler, error);
+    double began = st_clock_seconds();
+    if (code == ST_OK)
+        code = st_profiler_get_ready(profiler, context, error);
+    if (code == ST_OK)
+        code = run(context, error);
+    if (code == ST_OK)
+        code = read_samples(profiler, reading, error);
+    *seconds += st_clock_seconds() - began;
+    return code;
+}
+
 static st_code sample_runs(st_profiler *profiler, st_run_once *run, void *context, uint64_t minimum,
                            sample_reading *reading, st_error *error) {
     st_sampling *sampling = &profiler->sampling;
-    double began = st_clock_seconds();
-    uint64_t total = 0, before = 0;
+    double seconds = 0;
+    uint64_t total = 0;
     for (int runs = 0; runs < MAX_RUNS; runs++) {
-        st_code code = apply_period(profiler, error);
-        if (code == ST_OK)
-            code = st_profiler_get_ready(profiler, context, error);
-        if (code == ST_OK)
-            code = run(context, error);
-        if (code == ST_OK)
-            code = read_samples(profiler, reading, error);
+        uint64_t before = total, dropped = reading->dropped;
+        st_code code = sample_run(profiler, run, context, reading, &seconds, error);
         if (code != ST_OK)
             return code;
-        before = total;
         total = st_pc_table_samples(&sampling->table);
-        bool enough = total >= minimum;
-        if (enough || st_clock_seconds() - began > MAX_SECONDS) {
-            sampling->period = coarser_period(sampling->period, total - before, minimum);
+        if (total >= minimum || seconds > MAX_SECONDS) {
+            sampling->period = coarser_period(sampling->period, total - before,
+                                              reading->dropped - dropped, minimum);
             break;
         }
         if (reading->full) {

@@ -8,12 +8,6 @@
 #include "cupti/host.h"
 #include "cupti/pc_table.h"
 
-// Names that CUPTI allocates for records: each is freed once, however many records share it.
-typedef struct st_name_pool {
-    char **names;
-    size_t count, capacity;
-} st_name_pool;
-
 typedef struct st_sampling {
     bool ready;              // reasons are known and buffers stand; they outlive disabling
     uint32_t *reason_index;  // CUPTI's number of each reason
@@ -28,7 +22,7 @@ typedef struct st_sampling {
     CUpti_PCSamplingPCData *record_memory;
     uint32_t period;     // log2 of the cycles between samples of an SM: what the next run will use
     uint32_t set_period; // what CUPTI was told; 0 nothing
-    st_name_pool names;
+    size_t hardware_bytes;
     st_pc_table table;
 } st_sampling;
 
@@ -37,6 +31,10 @@ typedef struct st_ranges {
     st_metric_config config;
     uint8_t *data;
     size_t data_bytes, data_capacity;
+    size_t set_ranges; // ranges a pass that CUPTI was told since enabling; 0: nothing yet
+    int experiment;
+    st_metric_config old_config;
+    uint8_t *old_data;
 } st_ranges;
 
 typedef enum st_profiler_mode { ST_MODE_OFF, ST_MODE_SAMPLING, ST_MODE_RANGES } st_profiler_mode;

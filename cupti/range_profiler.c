@@ -30,6 +30,7 @@ st_code st_ranges_enable(st_profiler *profiler, st_error *error) {
     if (result != CUPTI_SUCCESS)
         return st_cupti_fail(profiler->api, result, "enabling the range profiler", error);
     profiler->ranges.object = on.pRangeProfilerObject;
+    profiler->ranges.set_ranges = 0;
     return ST_OK;
 }
 
@@ -68,6 +69,17 @@ static st_code choose(st_profiler *profiler, const st_metric *const *metrics, si
     st_ranges *ranges = &profiler->ranges;
     if (st_metric_config_is(&ranges->config, metrics, count)) // invariant 3
         return ST_OK;
+    if (ranges->experiment == 1 && profiler->mode == ST_MODE_RANGES) {
+        st_code code = st_profiler_switch(profiler, ST_MODE_OFF, error);
+        if (code != ST_OK)
+            return code;
+    }
+    if (ranges->experiment == 2) {
+        ranges->old_config = ranges->config;
+        ranges->config = (st_metric_config){0};
+    }
+    if (ranges->experiment == 3)
+        ranges->config = (st_metric_config){0};
     st_metric_config_release(&ranges->config);
     return st_metric_config_make(profiler->api, profiler->chip, metrics, count, &ranges->config,
                                  error);
@@ -85,6 +97,15 @@ static st_code size_data(st_profiler *profiler, size_t range_count, st_error *er
     int result = ST_CUPTI(profiler->api, RangeProfilerGetCounterDataSize, &ask);
     if (result != CUPTI_SUCCESS)
         return st_cupti_fail(profiler->api, result, "sizing counter data", error);
+    if (ranges->experiment == 2) {
+        ranges->old_data = ranges->data;
+        ranges->data = NULL;
+        ranges->data_capacity = 0;
+    }
+    if (ranges->experiment == 3) {
+        ranges->data = NULL;
+        ranges->data_capacity = 0;
+    }
     if (ask.counterDataSize > ranges->data_capacity) {
         uint8_t *grown = st_realloc(ranges->data, ask.counterDataSize);
         if (!grown)
@@ -128,6 +149,12 @@ static st_code configure(st_profiler *profiler, size_t range_count, st_error *er
     result = ST_CUPTI(profiler->api, RangeProfilerSetConfig, &set);
     if (result != CUPTI_SUCCESS)
         return st_cupti_fail(profiler->api, result, "configuring the range profiler", error);
+    ranges->set_ranges = range_count;
+    if (ranges->experiment == 2) {
+        st_metric_config_release(&ranges->old_config);
+        st_free(ranges->old_data);
+        ranges->old_data = NULL;
+    }
     return ST_OK;
 }
 
@@ -226,6 +253,14 @@ static st_code collect_all(st_profiler *profiler, st_run_once *run, void *const 
     st_code code = ST_OK;
     for (size_t first = 0; first < count && code == ST_OK; first += MAX_RANGES) {
         size_t part = count - first < MAX_RANGES ? count - first : MAX_RANGES;
+        size_t set = profiler->ranges.set_ranges;
+        if (profiler->ranges.experiment == 1 && set != 0 && set != part) {
+            code = st_profiler_switch(profiler, ST_MODE_OFF, error);
+            if (code == ST_OK)
+                code = st_profiler_switch(profiler, ST_MODE_RANGES, error);
+            if (code != ST_OK)
+                break;
+        }
         code = collect(profiler, run, contexts + first, part,
                        values + first * profiler->ranges.config.count, error);
     }

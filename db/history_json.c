@@ -14,7 +14,8 @@
 // --- filling -----------------------------------------------------------------------------------------------
 void st_line_value(st_line *line, const char *name, json_t *value)
 {
-    if (!value || !line->object || json_object_set_new(line->object, name, value) != 0)
+    // json_object_set_new takes the value even when it fails, also for want of an object.
+    if (json_object_set_new(line->object, name, value) != 0)
         line->failed = true;
 }
 
@@ -114,8 +115,9 @@ static void print_string(const char *text, size_t length, st_text *out)
 // The shortest of 15, 16 and 17 digits that reads back as the same number.
 static void print_real(double value, st_text *out)
 {
-    char digits[40];
-    for (int precision = 15; precision <= 17; precision++) {
+    char digits[40] = "-0.0"; // as "-0" it would be read as an integer and lose its sign
+    bool negative_zero = value == 0 && signbit(value);
+    for (int precision = 15; precision <= 17 && !negative_zero; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)
             break;

@@ -196,9 +196,9 @@ const char st_schema_1_tables[] =
     " JOIN device d ON d.device_key = s.device_key" \
     " JOIN toolchain t ON t.toolchain_key = s.toolchain_key" \
     " JOIN template e ON e.template_key = s.template_key"
-#define CANDIDATE_JOINS \
-    " JOIN session s ON s.session_key = c.session_key" \
-    " JOIN problem p ON p.problem_key = c.problem_key" \
+#define CANDIDATE_JOINS(owner) \
+    " JOIN session s ON s.session_key = " owner ".session_key" \
+    " JOIN problem p ON p.problem_key = " owner ".problem_key" \
     " JOIN configuration g ON g.configuration_key = c.configuration_key" SESSION_JOINS
 // The measurement that stands for a candidate in a state of the cache: of its furthest phase the last
 // round.
@@ -216,7 +216,7 @@ const char st_schema_1_views[] =
     " FROM session s" SESSION_JOINS ";"
 
     "CREATE VIEW simtune_candidates AS SELECT " CANDIDATE_COLUMNS ", " KEY_COLUMNS
-    " FROM candidate c" CANDIDATE_JOINS ";"
+    " FROM candidate c" CANDIDATE_JOINS("c") ";"
 
     "CREATE VIEW simtune_measurements AS SELECT " CANDIDATE_COLUMNS ","
     " m.phase, m.round, m.cache, m.median_ns, length(m.samples) / 8 AS sample_count, m.samples,"
@@ -224,7 +224,7 @@ const char st_schema_1_views[] =
     " m.dropped, m.batch, m.tick_ns, m.taken_ms,"
     " strftime('%Y-%m-%dT%H:%M:%SZ', m.taken_ms / 1000, 'unixepoch') AS taken,"
     " m.measurement_key, " KEY_COLUMNS
-    " FROM candidate c JOIN measurement m ON m.candidate_key = c.candidate_key" CANDIDATE_JOINS ";"
+    " FROM candidate c JOIN measurement m ON m.candidate_key = c.candidate_key" CANDIDATE_JOINS("c") ";"
 
     "CREATE VIEW simtune_counters AS SELECT c.candidate_id, f.kind, r.name, v.value, f.seconds,"
     " c.candidate_key, c.session_key, c.problem_key, c.configuration_key"
@@ -243,12 +243,13 @@ const char st_schema_1_views[] =
     " CASE WHEN w.winner_key = c.candidate_key THEN w.ties END AS ties,"
     " CASE WHEN w.winner_key = c.candidate_key THEN w.note END AS note,"
     " w.bytes, w.bytes / m.median_ns AS gbs, " KEY_COLUMNS
-    " FROM candidate c JOIN measurement m ON m.candidate_key = c.candidate_key" CANDIDATE_JOINS
+    " FROM candidate c JOIN measurement m ON m.candidate_key = c.candidate_key" CANDIDATE_JOINS("c")
     " LEFT JOIN winner w ON w.session_key = c.session_key AND w.problem_key = c.problem_key"
     "  AND w.cache = m.cache"
     " WHERE m.measurement_key = " STANDING("c.candidate_key", "m.cache") ";"
 
-    // One row a session, problem and state of the cache; the same columns as simtune_results.
+    // One row a session, problem and state of the cache; the same columns as simtune_results. CROSS JOIN
+    // keeps SQLite from reading all candidates to find the few that won.
     "CREATE VIEW simtune_winners AS SELECT " CANDIDATE_COLUMNS ","
     " m.phase, w.cache, w.winner_ns AS median_ns,"
     " coalesce((SELECT sum(length(z.samples) / 8) FROM measurement z WHERE"
@@ -258,7 +259,7 @@ const char st_schema_1_views[] =
     " 1 AS is_winner, w.default_key IS w.winner_key AS is_default,"
     " w.speedup, w.speedup_low, w.speedup_high, w.tied, w.ties, w.note,"
     " w.bytes, w.bytes / w.winner_ns AS gbs, " KEY_COLUMNS ", w.default_ns"
-    " FROM winner w JOIN candidate c ON c.candidate_key = w.winner_key" CANDIDATE_JOINS
+    " FROM winner w CROSS JOIN candidate c ON c.candidate_key = w.winner_key" CANDIDATE_JOINS("w")
     " LEFT JOIN measurement m ON m.measurement_key = " STANDING("w.winner_key", "w.cache") ";"
 
     // The newest ended session's winner for each device, toolchain, problem and state of the cache.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction of n elements to one: sum, min or max. Each configuration is right for every n from 0 on and for any base
-// that is aligned to an element. docs: templates/README.md.
+// Reduction of n elements to one: sum, min or max. Each configuration is right for every n from 0
+// on and for any base that is aligned to an element. templates/README.md tells what each parameter
+// is for.
 //
+// clang-format off
 // simtune: family   reduce
 // simtune: summary  sum, min or max of n elements
 //
@@ -9,16 +11,17 @@
 // simtune: axis     op = sum min max
 // simtune: axis     n  = 64Ki 1Mi 16Mi 256Mi
 //
-// How a block reads: BLOCK threads take UNROLL rows of VEC elements each, a tile, into ACC accumulators.
+// How a block reads: BLOCK threads take UNROLL rows of VEC elements each, a tile, into ACC
+// accumulators.
 // simtune: param    BLOCK  = 128 256 512 1024                        role tlp work
 // simtune: param    VEC    = 1 2 4 8                                 role mlp work
 // simtune: param    UNROLL = 1 2 4 8 16                              role mlp ilp
 // simtune: param    ACC    = 1 2 4 8                                 role ilp
-// simtune: param    LOAD   = plain nc cg no_allocate evict_first \
-// simtune:                   prefetch_64 prefetch_128 prefetch_256   role mlp
+// simtune: param    LOAD   = plain nc cg no_allocate evict_first l2_64 l2_128 l2_256  role mlp
 // simtune: param    ORDER  = batched interleaved                     role mlp ilp regs
 // simtune: param    MIN_BLOCKS = 1 2 3 4                             role regs tlp
-// How tiles are dealt out: WAVES = 0 starts one block a tile, k starts k times what the device holds at once.
+// How tiles are dealt out: WAVES = 0 starts one block a tile, k starts k times what the device holds
+// at once.
 // simtune: param    WAVES  = 0 1 2 4 8                               role tlp work runtime
 // simtune: param    MAP    = strided contiguous                      role work runtime
 // How values come together: in a warp, in a block, in the grid.
@@ -28,8 +31,8 @@
 // simtune: param    CLUSTER = 1 2 4 8                                role tlp sync
 //
 // The naive loop: a grid-stride loop with one accumulator, then a second kernel.
-// simtune: default  BLOCK=256 VEC=1 UNROLL=1 ACC=1 LOAD=plain ORDER=batched MIN_BLOCKS=1 WAVES=1 \
-// simtune:          MAP=strided WARP=shuffle BLOCK_STEP=shuffle FINISH=two_pass CLUSTER=1
+// simtune: default  BLOCK=256 VEC=1 UNROLL=1 ACC=1 LOAD=plain ORDER=batched MIN_BLOCKS=1
+// simtune: default  WAVES=1 MAP=strided WARP=shuffle BLOCK_STEP=shuffle FINISH=two_pass CLUSTER=1
 //
 // What cannot be, on this device or at all.
 // simtune: let      vec_bytes = VEC * size_of_T
@@ -37,43 +40,45 @@
 // simtune: where    vec_bytes <= 16
 // simtune: where    ACC <= UNROLL * VEC
 // simtune: where    BLOCK * MIN_BLOCKS <= THREADS_PER_SM
-// simtune: where    (UNROLL * vec_bytes / 4 + ACC * acc_bytes / 4 + 24) * BLOCK * MIN_BLOCKS <= REGISTERS_PER_SM
+// simtune: let      registers = UNROLL * vec_bytes / 4 + ACC * acc_bytes / 4 + 24
+// simtune: where    registers * BLOCK * MIN_BLOCKS <= REGISTERS_PER_SM
 // simtune: where    WARP != redux or (CC >= 80 and (T == i32 or T == u32))
-// simtune: where    LOAD != prefetch_256 or CC >= 80
+// simtune: where    LOAD != l2_256 or CC >= 80
 // simtune: where    FINISH != dependent or CC >= 90
+// simtune: let      is_two_pass = FINISH == two_pass or FINISH == dependent
+// simtune: let      is_few = FINISH == cluster or FINISH == one_block
 // simtune: where    FINISH != cluster or (CC >= 90 and CLUSTER > 1 and CLUSTER <= MAX_CLUSTER)
 // simtune: where    FINISH == cluster or CLUSTER == 1
-// simtune: where    BLOCK_STEP != direct or FINISH == two_pass or FINISH == dependent or FINISH == cluster
+// simtune: where    BLOCK_STEP != direct or is_two_pass or FINISH == cluster
 //
-// What was never near the best and would only cost time: little work for many blocks or much for few …
+// What was never near the best and would only cost time: much work for few blocks, little for many …
 // simtune: let      bytes_in = n * size_of_T
 // simtune: let      tiles = max(1, ceil_div(n, BLOCK * VEC * UNROLL))
 // simtune: where    FINISH != cluster or bytes_in <= 2097152
 // simtune: where    FINISH != one_block or bytes_in <= 262144
-// simtune: where    UNROLL == 1 or tiles * 4 >= SM_COUNT or FINISH == cluster or FINISH == one_block
+// simtune: where    UNROLL == 1 or tiles * 4 >= SM_COUNT or is_few
 // simtune: where    UNROLL == 1 or tiles >= CLUSTER
 // simtune: where    WAVES != 0 or (tiles > SM_COUNT and tiles <= 65536)
 // simtune: where    WAVES <= 1 or tiles > SM_COUNT * WAVES
-// simtune: where    WAVES == 1 or (FINISH != cluster and FINISH != one_block)
-// … and combinations of what moves time by a few percent at most: one of these at a time, from 16-byte loads with four
-// accumulators and the finish that suits the device.
-// simtune: let      minor = (LOAD != plain) + (ORDER != batched) + (MIN_BLOCKS != 1) + (MAP != strided) \
-// simtune:                  + (WARP != shuffle) + (BLOCK_STEP != shuffle)
+// simtune: where    WAVES == 1 or not is_few
+// … and combinations of what moves time by a few percent at most: one of these at a time, from 16-byte
+// loads with four accumulators and the finish that suits the device.
+// simtune: let      minor_read = (LOAD != plain) + (ORDER != batched) + (MIN_BLOCKS != 1) + (MAP != strided)
+// simtune: let      minor = minor_read + (WARP != shuffle) + (BLOCK_STEP != shuffle)
 // simtune: let      is_core = vec_bytes == 16 and (ACC == 4 or (ACC == UNROLL * VEC and ACC < 4))
-// simtune: let      is_usual = FINISH == dependent or (FINISH == cluster and CLUSTER == MAX_CLUSTER) \
-// simtune:                  or (FINISH == two_pass and CC < 90)
+// simtune: let      is_widest = FINISH == cluster and CLUSTER == MAX_CLUSTER
+// simtune: let      is_usual = FINISH == dependent or is_widest or (FINISH == two_pass and CC < 90)
 // simtune: where    minor == 0 or (minor == 1 and is_core and is_usual)
-// simtune: where    is_core or FINISH == two_pass or FINISH == dependent
+// simtune: where    is_core or is_two_pass
 // simtune: where    WAVES <= 2 or minor == 0
-// simtune: where    MAP == strided or (WAVES == 1 and tiles > SM_COUNT) or (FINISH == cluster and tiles > CLUSTER)
+// simtune: where    MAP == strided or (WAVES == 1 and tiles > SM_COUNT) or (is_few and tiles > CLUSTER)
 //
-// simtune: let      is_two_pass = FINISH == two_pass or FINISH == dependent
 // simtune: let      is_dependent = FINISH == dependent
 // simtune: let      resident = SM_COUNT * BLOCKS_PER_SM
 // simtune: let      dealt = (WAVES == 0) * tiles + (WAVES > 0) * min(tiles, resident * WAVES)
-// simtune: let      blocks = (FINISH == one_block) + (FINISH == cluster) * CLUSTER \
-// simtune:                   + (FINISH != one_block and FINISH != cluster) * dealt
-// simtune: let      share = (MAP == contiguous) * ceil_div(max(1, ceil_div(n, BLOCK * VEC)), blocks) * BLOCK
+// simtune: let      blocks = is_few * CLUSTER + (not is_few) * dealt
+// simtune: let      rows = max(1, ceil_div(n, BLOCK * VEC))
+// simtune: let      share = (MAP == contiguous) * ceil_div(rows, blocks) * BLOCK
 // simtune: let      values_a_block = 1 + (BLOCK_STEP == direct) * (BLOCK / 32 - 1)
 // simtune: let      partials = blocks * values_a_block
 // The second kernel: four values a thread, by the most blocks that there can be.
@@ -83,46 +88,45 @@
 // Sums of 4- and 8-byte types are added to `out` itself; others need a decoding at the end.
 // simtune: let      adds_to_out = op == sum and size_of_T >= 4
 //
+// simtune: let      keeps_partials = is_two_pass or FINISH == ticket
+// simtune: let      keeps_state = FINISH == ticket or (FINISH == atomic and not adds_to_out)
+//
 // simtune: buffer   in : input T[n]   out : output T[1]
-// simtune: buffer   partial : temp u64[(is_two_pass or FINISH == ticket) * ceil_div(partials * acc_bytes, 8)]
-// simtune: buffer   state : temp u64[(FINISH == ticket or (FINISH == atomic and not adds_to_out)) * 2]
+// simtune: buffer   partial : temp u64[keeps_partials * ceil_div(partials * acc_bytes, 8)]
+// simtune: buffer   state : temp u64[keeps_state * 2]
 // simtune: buffer   reference_value : expected reference_T[1]   reference_magnitude : magnitude f64[1]
 //
-// simtune: zero     state  when FINISH == ticket or (FINISH == atomic and not adds_to_out)
+// simtune: zero     state  when keeps_state
 // simtune: zero     out    when FINISH == atomic and adds_to_out
 // simtune: launch   reduce_blocks<Config> grid=blocks block=BLOCK args=in,partial,n,share:u64 when is_two_pass
-// simtune: launch   reduce_partials<Config> grid=1 block=finish_block dependent=is_dependent \
-// simtune:          args=partial,out,partials:u64 when is_two_pass
-// simtune: launch   reduce_cluster<Config> grid=blocks block=BLOCK cluster=CLUSTER args=in,out,n,share:u64 \
-// simtune:          when FINISH == cluster
+// simtune: launch   reduce_partials<Config> grid=1 block=finish_block dependent=is_dependent args=partial,out,partials:u64 when is_two_pass
+// simtune: launch   reduce_cluster<Config> grid=blocks block=BLOCK cluster=CLUSTER args=in,out,n,share:u64 when FINISH == cluster
 // simtune: launch   reduce_one_block<Config> grid=1 block=BLOCK args=in,out,n when FINISH == one_block
-// simtune: launch   reduce_ticket<Config> grid=blocks block=BLOCK args=in,out,partial,state,n,share:u64 \
-// simtune:          when FINISH == ticket
-// simtune: launch   reduce_atomic<Config> grid=blocks block=BLOCK args=in,out,state,n,share:u64 \
-// simtune:          when FINISH == atomic
+// simtune: launch   reduce_ticket<Config> grid=blocks block=BLOCK args=in,out,partial,state,n,share:u64 when FINISH == ticket
+// simtune: launch   reduce_atomic<Config> grid=blocks block=BLOCK args=in,out,state,n,share:u64 when FINISH == atomic
 //
-// Values are combined in an order that the configuration fixes, except by atomics; min, max and integers do not
-// care about the order.
+// Values are combined in an order that the configuration fixes, except by atomics; min, max and integers
+// do not care about the order.
 // simtune: determinism run_to_run when FINISH != atomic or op != sum or not is_float_T
 //
 // simtune: let      reference_blocks = min(1024, max(1, ceil_div(n, 4096)))
-// simtune: reference reference_reduce_blocks<Config> file=reference/reduce_reference.cu grid=reference_blocks block=256 \
-// simtune:          args=in,n
-// simtune: reference reference_reduce_total<Config> file=reference/reduce_reference.cu grid=1 block=1 \
-// simtune:          args=reference_value,reference_magnitude,reference_blocks:u64
+// simtune: reference reference_reduce_blocks<Config> file=reference/reduce_reference.cu grid=reference_blocks block=256 args=in,n
+// simtune: reference reference_reduce_total<Config> file=reference/reduce_reference.cu grid=1 block=1 args=reference_value,reference_magnitude,reference_blocks:u64
 //
 // The height of the summation tree: a thread's chain, its accumulators, warp, block, grid.
 // simtune: let      chain = (ceil_div(tiles, blocks) + 1) * ceil_div(UNROLL * VEC, ACC) + 1
 // simtune: let      block_height = 5 + (BLOCK_STEP == serial) * (BLOCK / 32) + (BLOCK_STEP != serial) * 5
-// simtune: let      grid_height = is_two_pass * (ceil_div(partials, finish_block) + 12) \
-// simtune:                  + (FINISH == cluster) * (CLUSTER + 6) \
-// simtune:                  + (FINISH == ticket) * (ceil_div(blocks, BLOCK) + block_height) + (FINISH == atomic) * blocks
+// simtune: let      two_pass_height = is_two_pass * (ceil_div(partials, finish_block) + 12)
+// simtune: let      ticket_height = (FINISH == ticket) * (ceil_div(blocks, BLOCK) + block_height)
+// simtune: let      other_height = (FINISH == cluster) * (CLUSTER + 6) + (FINISH == atomic) * blocks
+// simtune: let      grid_height = two_pass_height + ticket_height + other_height
 // simtune: let      summation_height = chain + ceil_log2(ACC) + block_height + grid_height
 // simtune: compare  out with reference_value magnitude reference_magnitude height summation_height when op == sum
 // simtune: compare  out with reference_value when op != sum
 //
 // simtune: bytes    bytes_in
 // simtune: host_args in,out,n
+// clang-format on
 #ifndef SIMTUNE_REDUCE_CU
 #define SIMTUNE_REDUCE_CU
 #include "simtune_device.cuh"
@@ -133,31 +137,34 @@ enum order_word { ORDER_batched, ORDER_interleaved };
 enum warp_word { WARP_shuffle, WARP_shared, WARP_redux };
 enum block_step_word { BLOCK_STEP_serial, BLOCK_STEP_shuffle, BLOCK_STEP_direct };
 enum finish_word {
-    FINISH_two_pass, FINISH_dependent, FINISH_cluster, FINISH_one_block, FINISH_ticket, FINISH_atomic
+    FINISH_two_pass,
+    FINISH_dependent,
+    FINISH_cluster,
+    FINISH_one_block,
+    FINISH_ticket,
+    FINISH_atomic
 };
 
-// --- one thread's share -------------------------------------------------------------------------------
+// --- one thread's share --------------------------------------------------------------------------
 // The accumulators of a thread. Element v of row u goes to accumulator (u * VEC + v) % ACC.
 template <class Config> struct reduce_thread {
     typedef typename Config::T T;
     typedef typename element<T>::accumulator A;
     typedef operation<Config::op, A> OP;
-    static const int BYTES = Config::VEC * (int)sizeof(T);      // of one load
-    static const int ROW_BYTES = Config::BLOCK * BYTES;         // of one load of the block
-    static const int TILE = Config::BLOCK * Config::UNROLL;     // loads of the block's tile
+    static const int BYTES = Config::VEC * (int)sizeof(T);  // of one load
+    static const int ROW_BYTES = Config::BLOCK * BYTES;     // of one load of the block
+    static const int TILE = Config::BLOCK * Config::UNROLL; // loads of the block's tile
     typedef loader<Config::LOAD> load_operation;
 
     A value[Config::ACC];
 
-    __device__ __forceinline__ void clear()
-    {
+    __device__ __forceinline__ void clear() {
 #pragma unroll
         for (int i = 0; i < Config::ACC; i++)
             value[i] = OP::identity();
     }
 
-    __device__ __forceinline__ void add(const packet<BYTES> &from, int row)
-    {
+    __device__ __forceinline__ void add(const packet<BYTES> &from, int row) {
 #pragma unroll
         for (int v = 0; v < Config::VEC; v++) {
             const int i = (row * Config::VEC + v) % Config::ACC;
@@ -166,8 +173,7 @@ template <class Config> struct reduce_thread {
     }
 
     // All rows are loaded before the first is added: UNROLL loads in flight, none while adding.
-    __device__ __forceinline__ void add_tile(const char *from)
-    {
+    __device__ __forceinline__ void add_tile(const char *from) {
         packet<BYTES> row[Config::UNROLL];
 #pragma unroll
         for (int u = 0; u < Config::UNROLL; u++)
@@ -178,8 +184,7 @@ template <class Config> struct reduce_thread {
     }
 
     // The last tile, of which only `rest` loads exist.
-    __device__ __forceinline__ void add_part(const char *from, int rest)
-    {
+    __device__ __forceinline__ void add_part(const char *from, int rest) {
         packet<BYTES> row[Config::UNROLL];
 #pragma unroll
         for (int u = 0; u < Config::UNROLL; u++)
@@ -192,8 +197,7 @@ template <class Config> struct reduce_thread {
     }
 
     // Whole tiles at `from`, `from` + step, …; both move to the first that is not whole.
-    __device__ __forceinline__ void add_tiles(const char *&from, long long &left, long long step)
-    {
+    __device__ __forceinline__ void add_tiles(const char *&from, long long &left, long long step) {
         if (Config::ORDER == ORDER_batched) {
 #pragma unroll 1
             for (; left >= TILE; left -= step, from += step * BYTES)
@@ -220,8 +224,7 @@ template <class Config> struct reduce_thread {
             add(row[u], u);
     }
 
-    __device__ __forceinline__ A total()
-    {
+    __device__ __forceinline__ A total() {
 #pragma unroll
         for (int distance = Config::ACC / 2; distance > 0; distance /= 2)
 #pragma unroll
@@ -231,13 +234,12 @@ template <class Config> struct reduce_thread {
     }
 };
 
-// What this thread contributes. A base that is not aligned to a whole load costs nothing but the peel: the
-// elements before the first whole load and after the last go to the first threads of block 0.
-// share: loads of a block's contiguous part, or 0 when blocks take every gridDim-th tile.
+// What this thread contributes. A base that is not aligned to a whole load costs nothing but the
+// peel: the elements before the first whole load and after the last go to the first threads of
+// block 0. share: loads of a block's contiguous part, or 0 when blocks take every gridDim-th tile.
 template <class Config>
 __device__ __forceinline__ typename reduce_thread<Config>::A
-reduce_share(const typename Config::T *in, u64 n, u64 share)
-{
+reduce_share(const typename Config::T *in, u64 n, u64 share) {
     typedef reduce_thread<Config> thread;
     typedef typename Config::T T;
     typedef typename thread::A A;
@@ -253,7 +255,8 @@ reduce_share(const typename Config::T *in, u64 n, u64 share)
     const u64 body = (n - head) / Config::VEC; // whole loads
     A extra = thread::OP::identity();
     if (Config::VEC > 1 && blockIdx.x == 0 && threadIdx.x < head + tail)
-        extra = element<T>::widen(in[threadIdx.x < head ? threadIdx.x : n - (head + tail) + threadIdx.x]);
+        extra = element<T>::widen(
+            in[threadIdx.x < head ? threadIdx.x : n - (head + tail) + threadIdx.x]);
 
     const u64 first = blockIdx.x * (share ? share : (u64)thread::TILE);
     const long long step = share ? (long long)thread::TILE : (long long)gridDim.x * thread::TILE;
@@ -267,18 +270,16 @@ reduce_share(const typename Config::T *in, u64 n, u64 share)
     return thread::OP::combine(sum.total(), extra);
 }
 
-// --- warp and block -----------------------------------------------------------------------------------
+// --- warp and block ------------------------------------------------------------------------------
 // Lane 0 gets the warp's value. WIDTH: lanes that hold one, a power of two.
-template <class OP, int WIDTH, class A> __device__ __forceinline__ A reduce_lanes(A value)
-{
+template <class OP, int WIDTH, class A> __device__ __forceinline__ A reduce_lanes(A value) {
 #pragma unroll
     for (int distance = WIDTH / 2; distance > 0; distance /= 2)
         value = OP::combine(value, shuffle_down(value, distance));
     return value;
 }
 
-template <class Config, class A> __device__ __forceinline__ A reduce_warp(A value)
-{
+template <class Config, class A> __device__ __forceinline__ A reduce_warp(A value) {
     typedef operation<Config::op, A> OP;
     if (Config::WARP == WARP_redux)
         return warp_instruction<Config::op, A>::reduce(value);
@@ -301,8 +302,7 @@ template <class Config, class A> __device__ __forceinline__ A reduce_warp(A valu
 
 // Thread 0 gets the value of COUNT values in shared memory. Called by the threads of warp 0.
 template <class Config, int COUNT, class A, int STEP = Config::BLOCK_STEP> struct reduce_values {
-    static __device__ __forceinline__ A step(const A *values)
-    {
+    static __device__ __forceinline__ A step(const A *values) {
         typedef operation<Config::op, A> OP;
         A value = OP::identity();
 #pragma unroll
@@ -314,9 +314,9 @@ template <class Config, int COUNT, class A, int STEP = Config::BLOCK_STEP> struc
         return reduce_lanes<OP, (COUNT < 32 ? COUNT : 32)>(value);
     }
 };
-template <class Config, int COUNT, class A> struct reduce_values<Config, COUNT, A, BLOCK_STEP_serial> {
-    static __device__ __forceinline__ A step(const A *values)
-    {
+template <class Config, int COUNT, class A>
+struct reduce_values<Config, COUNT, A, BLOCK_STEP_serial> {
+    static __device__ __forceinline__ A step(const A *values) {
         A value = operation<Config::op, A>::identity();
         if (threadIdx.x == 0)
 #pragma unroll
@@ -326,9 +326,9 @@ template <class Config, int COUNT, class A> struct reduce_values<Config, COUNT, 
     }
 };
 
-// Thread 0 gets the block's value. Begins a use of shared memory: callers put a barrier between two calls.
-template <class Config, class A> __device__ __forceinline__ A reduce_block(A value)
-{
+// Thread 0 gets the block's value. Begins a use of shared memory: callers put a barrier between two
+// calls.
+template <class Config, class A> __device__ __forceinline__ A reduce_block(A value) {
     const int WARPS = Config::BLOCK / 32;
     __shared__ A warps[WARPS];
     value = reduce_warp<Config>(value);
@@ -340,12 +340,11 @@ template <class Config, class A> __device__ __forceinline__ A reduce_block(A val
     return value;
 }
 
-// --- two_pass, dependent: partial values, then one block adds them -------------------------------------
+// --- two_pass, dependent: partial values, then one block adds them -------------------------------
 // direct: every warp leaves its own value, and the block needs no barrier.
 template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
-    reduce_blocks(const typename Config::T *in, void *partial, u64 n, u64 share)
-{
+    reduce_blocks(const typename Config::T *in, void *partial, u64 n, u64 share) {
     typedef typename reduce_thread<Config>::A A;
     if (Config::FINISH == FINISH_dependent)
         allow_dependents(); // the next kernel may take its place now; it waits for all that is written here
@@ -353,7 +352,8 @@ __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     if (Config::BLOCK_STEP == BLOCK_STEP_direct) {
         value = reduce_warp<Config>(value);
         if (threadIdx.x % 32 == 0)
-            store_value((A *)partial + ((u64)blockIdx.x * (Config::BLOCK / 32) + threadIdx.x / 32), value);
+            store_value((A *)partial + ((u64)blockIdx.x * (Config::BLOCK / 32) + threadIdx.x / 32),
+                        value);
     } else {
         value = reduce_block<Config>(value);
         if (threadIdx.x == 0)
@@ -361,13 +361,12 @@ __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     }
 }
 
-// One block of any number of whole warps. As a dependent launch it is there before the values are: it uses the
-// time for a rehearsal that reads nothing, so that its instructions and the addresses' translations are at hand
-// when the values come.
+// One block of any number of whole warps. As a dependent launch it is there before the values are:
+// it uses the time for a rehearsal that reads nothing, so that its instructions and the addresses'
+// translations are at hand when the values come.
 template <class Config>
 __global__ void __launch_bounds__(1024)
-    reduce_partials(const void *partial, typename Config::T *out, u64 count)
-{
+    reduce_partials(const void *partial, typename Config::T *out, u64 count) {
     typedef typename reduce_thread<Config>::A A;
     typedef operation<Config::op, A> OP;
     const bool DEPENDENT = Config::FINISH == FINISH_dependent;
@@ -375,7 +374,8 @@ __global__ void __launch_bounds__(1024)
     __shared__ A warps[32];
     A value = OP::identity();
     if (DEPENDENT) {
-        prefetch(from + threadIdx.x);
+        if (threadIdx.x < count)
+            prefetch(from + threadIdx.x);
         prefetch(out);
     }
 #pragma unroll 1
@@ -392,8 +392,8 @@ __global__ void __launch_bounds__(1024)
                 if (i + k * blockDim.x < end)
                     four[k] = load_value(from + (i + k * blockDim.x));
             }
-            value = OP::combine(value, OP::combine(OP::combine(four[0], four[1]),
-                                                   OP::combine(four[2], four[3])));
+            value = OP::combine(
+                value, OP::combine(OP::combine(four[0], four[1]), OP::combine(four[2], four[3])));
             i += 4 * blockDim.x;
         } while (i < end);
         value = reduce_lanes<OP, 32>(value);
@@ -412,22 +412,21 @@ __global__ void __launch_bounds__(1024)
         *out = element<typename Config::T>::narrow(value);
 }
 
-// --- one_block, cluster: no temporary storage, no state ------------------------------------------------
+// --- one_block, cluster: no temporary storage, no state ------------------------------------------
 template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
-    reduce_one_block(const typename Config::T *in, typename Config::T *out, u64 n)
-{
+    reduce_one_block(const typename Config::T *in, typename Config::T *out, u64 n) {
     const typename reduce_thread<Config>::A value =
         reduce_block<Config>(reduce_share<Config>(in, n, 0));
     if (threadIdx.x == 0)
         *out = element<typename Config::T>::narrow(value);
 }
 
-// The grid is one cluster. Blocks (or, direct, warps) leave their values in the shared memory of block 0.
+// The grid is one cluster. Blocks (or, direct, warps) leave their values in the shared memory of
+// block 0.
 template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
-    reduce_cluster(const typename Config::T *in, typename Config::T *out, u64 n, u64 share)
-{
+    reduce_cluster(const typename Config::T *in, typename Config::T *out, u64 n, u64 share) {
     typedef typename reduce_thread<Config>::A A;
     const int WARPS = Config::BLOCK / 32;
     const bool DIRECT = Config::BLOCK_STEP == BLOCK_STEP_direct;
@@ -455,13 +454,12 @@ __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     }
 }
 
-// --- ticket, atomic: one kernel on storage that memset has zeroed --------------------------------------
+// --- ticket, atomic: one kernel on storage that memset has zeroed --------------------------------
 // The block that takes the last ticket adds all partial values, in their order: deterministic.
 template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
-    reduce_ticket(const typename Config::T *in, typename Config::T *out, void *partial, void *state, u64 n,
-                  u64 share)
-{
+    reduce_ticket(const typename Config::T *in, typename Config::T *out, void *partial, void *state,
+                  u64 n, u64 share) {
     typedef typename reduce_thread<Config>::A A;
     typedef operation<Config::op, A> OP;
     __shared__ bool is_last;
@@ -481,13 +479,13 @@ __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
         *out = element<typename Config::T>::narrow(value);
 }
 
-// Sums of 4- and 8-byte types are added to `out` itself. Others need a decoding at the end (min and max are
-// stored so that zero means nothing, 16-bit floats are summed in float32): the last block does it.
-// state: the value at 0, the ticket at 8.
+// Sums of 4- and 8-byte types are added to `out` itself. Others need a decoding at the end (min and
+// max are stored so that zero means nothing, 16-bit floats are summed in float32): the last block
+// does it. state: the value at 0, the ticket at 8.
 template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
-    reduce_atomic(const typename Config::T *in, typename Config::T *out, void *state, u64 n, u64 share)
-{
+    reduce_atomic(const typename Config::T *in, typename Config::T *out, void *state, u64 n,
+                  u64 share) {
     typedef typename reduce_thread<Config>::A A;
     typedef atomic<Config::op, A> ATOMIC;
     const A value = reduce_block<Config>(reduce_share<Config>(in, n, share));

@@ -276,25 +276,40 @@ static void add_structures(const st_emit_model *model, st_text *out) {
     }
 }
 
-typedef struct macro_sink { st_text *out; const char *form; } macro_sink;
+#define NOT_NVRTC(text) "#if !defined(__CUDACC_RTC__)\n" text "#endif\n"
 
-static void add_macro(void *context, const char *name, const char *value) {
-    macro_sink *sink = context;
-    st_text_addf(sink->out, sink->form, name, value);
+static void add_define(void *context, const char *name, const char *value) {
+    st_text_addf(context, "#define %s %s\n", name, value);
+}
+
+static void add_undef(void *context, const char *name, const char *value) {
+    (void)value;
+    st_text_addf(context, "#undef %s\n", name);
+}
+
+// NVRTC does not know push_macro, and has no outside.
+static void add_macro_pragmas(const st_emit_kernels *kernels, const char *pragma, st_text *out) {
+    st_text_add(out, "#if !defined(__CUDACC_RTC__)\n");
+    for (size_t i = 0; i < kernels->macros.count; i++)
+        st_text_addf(out, "#pragma %s(\"%s\")\n", pragma, kernels->macros.items[i]);
+    st_text_add(out, "#endif\n");
+}
+
+static void add_undefs(const st_emit_kernels *kernels, st_text *out) {
+    for (size_t i = 0; i < kernels->macros.count; i++)
+        add_undef(out, kernels->macros.items[i], NULL);
 }
 
 // Macros of users' files: a copy of the text for each configuration, internal to the file that includes it.
 static void add_macro_copies(const st_emit_model *model, const st_emit_kernels *kernels, st_text *out) {
     for (size_t i = 0; i < model->structure_count; i++) {
         const st_choice *choice = &model->choices[model->structures[i]];
-        macro_sink define = {out, "#define %s %s\n"}, undefine = {out, "#undef %s // %s\n"};
-        st_text_addf(out, "namespace config_%zu { namespace {\n", i);
-        for (size_t j = 0; j < kernels->macros.count; j++)
-            st_text_addf(out, "#undef %s\n", kernels->macros.items[j]);
-        st_program_macros(model->tmpl, &choice->problem, &choice->config, add_macro, &define);
+        st_text_addf(out, "namespace config_%zu {\n" NOT_NVRTC("namespace {\n"), i);
+        add_undefs(kernels, out);
+        st_program_macros(model->tmpl, &choice->problem, &choice->config, add_define, out);
         st_text_add(out, st_text_string(&kernels->text));
-        st_program_macros(model->tmpl, &choice->problem, &choice->config, add_macro, &undefine);
-        st_text_addf(out, "} } // config_%zu\n", i);
+        st_program_macros(model->tmpl, &choice->problem, &choice->config, add_undef, out);
+        st_text_addf(out, NOT_NVRTC("}\n") "} // namespace config_%zu\n", i);
     }
 }
 
@@ -314,9 +329,8 @@ static void add_kernels(const st_emit_model *model, st_emit_kernels *kernels, st
     st_text_add(out, "#if defined(__CUDACC__)\n");
     for (size_t i = 0; i < kernels->headers.count; i++)
         st_text_addf(out, "#include %s\n", kernels->headers.items[i]);
-    for (size_t i = 0; i < kernels->macros.count; i++)
-        st_text_addf(out, "#pragma push_macro(\"%s\")\n#undef %s\n", kernels->macros.items[i],
-                     kernels->macros.items[i]);
+    add_macro_pragmas(kernels, "push_macro", out);
+    add_undefs(kernels, out);
     st_text_add(out, "// --- kernels\n");
     bool own = tmpl->is_config && kernels->has_namespace;
     if (own)
@@ -329,8 +343,8 @@ static void add_kernels(const st_emit_model *model, st_emit_kernels *kernels, st
     else
         add_macro_copies(model, kernels, out);
     st_text_add(out, "} // namespace simtune_" HASH_PLACE "\n");
-    for (size_t i = 0; i < kernels->macros.count; i++)
-        st_text_addf(out, "#pragma pop_macro(\"%s\")\n", kernels->macros.items[i]);
+    add_undefs(kernels, out);
+    add_macro_pragmas(kernels, "pop_macro", out);
     st_text_add(out, "#endif // __CUDACC__\n\n");
 }
 
@@ -404,10 +418,12 @@ static void add_guard(const st_emit_model *model, st_text *out) {
                  "#elif defined(SIMTUNE_%s_H)\n"
                  "#error \"two versions of %s.h in one file: define SIMTUNE_NAMESPACE_ONLY before one of them "
                  "(C++), or include them in two files\"\n"
+                 "#define SIMTUNE_%s_CLASH_" HASH_PLACE "\n"
                  "#else\n"
                  "#define SIMTUNE_%s_H \"" HASH_PLACE "\"\n#define SIMTUNE_%s_GLOBAL_" HASH_PLACE "\n"
-                 "#endif\n\n",
-                 model->upper, model->upper, model->upper, model->base, model->upper, model->upper);
+                 "#endif\n#ifndef SIMTUNE_%s_CLASH_" HASH_PLACE "\n\n",
+                 model->upper, model->upper, model->upper, model->base, model->upper, model->upper,
+                 model->upper, model->upper);
 }
 
 static void add_message(const char *warning, const st_emit_model *model, st_text *out) {
@@ -449,7 +465,7 @@ static st_code print_header(st_emit_model *model, st_emit_kernels *kernels, st_t
     if (code)
         return code;
     add_global_names(model, out);
-    st_text_addf(out, "#endif // SIMTUNE_%s_H_" HASH_PLACE "\n", model->upper);
+    st_text_addf(out, "#endif\n#endif // SIMTUNE_%s_H_" HASH_PLACE "\n", model->upper);
     return out->failed ? st_fail_memory(error, "printing a header") : ST_OK;
 }
 

@@ -93,7 +93,7 @@ static void add_facts(const st_emit_model *model, st_text *out) {
 // Printed with $ for the base name.
 static const char search_text[] =
     "typedef struct $_class { int cc, sm_count, first, count; } $_class;\n"
-    "typedef int $_holds(int row, const $_facts *facts, const long long *sizes);\n"
+    "typedef int $_holds_function(int row, const $_facts *facts, const long long *sizes);\n"
     "\n"
     "/* log2 of a size in 1/65536, linear between powers of two. */\n"
     "SIMTUNE_INLINE_ long long $_log2(long long size)\n"
@@ -132,7 +132,7 @@ static const char search_text[] =
     "/* The first row whose constraints hold: classes from the nearest, in each the sizes from the nearest.\n"
     "   -1: none. */\n"
     "SIMTUNE_INLINE_ int $_search(const $_class *classes, int class_count, const long long *recorded,\n"
-    "                             $_holds *holds, const $_facts *facts, const long long *sizes)\n"
+    "                             $_holds_function *holds, const $_facts *facts, const long long *sizes)\n"
     "{\n"
     "    long long class_done = -1;\n"
     "    int tried;\n"
@@ -170,7 +170,7 @@ static const char search_text[] =
     "   geometric mean), or the next that the device can hold; for another class the nearest known one.\n"
     "   `last` is the row of the default configuration, or -1. */\n"
     "SIMTUNE_INLINE_ int $_choose(const $_class *classes, int class_count, const long long *recorded,\n"
-    "                             const long long *from, int last, $_holds *holds, const $_facts *facts,\n"
+    "                             const long long *from, int last, $_holds_function *holds, const $_facts *facts,\n"
     "                             const long long *sizes, int *exact)\n"
     "{\n"
     "    int i, row;\n"
@@ -313,20 +313,52 @@ static void add_launch_limits(st_emit_values *values, const st_step *step, st_te
     }
 }
 
-static void add_plan_condition(st_emit_model *model, st_emit_plan *plan, st_text *out) {
+// The template's own constraints. A template in namespace simtune promises kernels that are right for every
+// size: its constraints on sizes cut the space that is searched, and hold where they were recorded. Others may
+// depend on them (n % BLOCK == 0), so there they are held against the size asked for.
+static st_code add_wheres(st_emit_model *model, const st_emit_function *function, size_t row,
+                          st_text *out, st_error *error) {
+    const st_template *tmpl = model->tmpl;
+    const st_choice *choice = st_emit_row_choice(model, function, row);
+    static const bool none_given[ST_MAX_AXES] = {false};
+    bool any_size = st_program_has_namespace(tmpl->text, "simtune");
+    st_emit_values values;
+    st_code code = st_emit_values_make(tmpl, &choice->problem, &choice->config, choice->blocks_per_sm,
+                                       any_size ? none_given : model->given, &values, error);
+    if (code)
+        return code;
+    st_text condition;
+    st_text_init(&condition);
+    size_t printed = 0;
+    for (size_t i = 0; i < tmpl->where_count; i++) {
+        if (st_emit_values_truth(&values, tmpl->wheres[i]) == 1)
+            continue;
+        st_text_add(&condition, printed++ ? " &&\n              (" : "(");
+        st_emit_values_print_condition(&values, tmpl->wheres[i], true, &condition);
+        st_text_add(&condition, ")");
+    }
+    if (printed) {
+        st_text_add(out, "        {\n");
+        st_emit_values_declare(&values, "            ", "256", out);
+        st_text_addf(out, "            if (!(%s))\n                return 0;\n        }\n",
+                     st_text_string(&condition));
+    }
+    out->failed |= condition.failed;
+    bool unprintable = values.unprintable;
+    st_text_release(&condition);
+    st_emit_values_release(&values);
+    return unprintable ? st_fail(error, ST_FAILED, "Use axes, parameters and device facts there.",
+                                 "%s: a `where` uses something that is known only while tuning", tmpl->path)
+                       : ST_OK;
+}
+
+static void add_limits(st_emit_model *model, st_emit_plan *plan, st_text *out) {
     const st_template *tmpl = model->tmpl;
     st_emit_values *values = &plan->values;
     st_text condition;
     st_text_init(&condition);
     st_emit_values_forget(values);
     st_text_add(&condition, "1");
-    for (size_t i = 0; i < tmpl->where_count; i++) {
-        if (st_emit_values_truth(values, tmpl->wheres[i]) == 1)
-            continue;
-        st_text_add(&condition, " && (");
-        st_emit_values_print_condition(values, tmpl->wheres[i], true, &condition);
-        st_text_add(&condition, ")");
-    }
     for (size_t i = 0; i < tmpl->step_count; i++) {
         const st_step *step = &tmpl->steps[i];
         int truth = step->kind == ST_STEP_LAUNCH ? st_emit_values_truth(values, step->when) : 0;
@@ -346,24 +378,47 @@ static void add_plan_condition(st_emit_model *model, st_emit_plan *plan, st_text
     st_text_release(&condition);
 }
 
-static void add_holds(st_emit_model *model, const st_emit_function *function, st_text *out) {
+// Rows with the same conditions share a case.
+static st_code add_cases(st_emit_model *model, const st_emit_function *function, st_text *out,
+                         st_error *error) {
+    st_emit_strings seen = {NULL, 0, 0};
+    size_t *group = st_calloc(function->row_count, sizeof *group);
+    st_code code = group ? ST_OK : st_fail_memory(error, "printing constraints");
+    for (size_t r = 0; !code && r < function->row_count; r++) {
+        st_text text;
+        st_text_init(&text);
+        code = add_wheres(model, function, r, &text, error);
+        add_limits(model, &model->plans[st_emit_row_plan(model, function, r)], &text);
+        if (!code && (text.failed || !st_emit_strings_add(&seen, text.data, text.length)))
+            code = st_fail_memory(error, "printing constraints");
+        for (size_t i = 0; !code && i < seen.count; i++)
+            if (strcmp(seen.items[i], text.data) == 0)
+                group[r] = i;
+        st_text_release(&text);
+    }
+    for (size_t i = 0; !code && i < seen.count; i++) {
+        st_text_add(out, "   ");
+        for (size_t r = 0; r < function->row_count; r++)
+            if (group[r] == i)
+                st_text_addf(out, " case %zu:", r);
+        st_text_addf(out, " {\n%s    }\n", seen.items[i]);
+    }
+    st_emit_strings_release(&seen);
+    st_free(group);
+    return code;
+}
+
+static st_code add_holds(st_emit_model *model, const st_emit_function *function, st_text *out,
+                         st_error *error) {
     st_text_add(out, "SIMTUNE_INLINE_ int ");
     add_name(model, function, "_holds(int row, ", out);
     st_text_addf(out,
                  "const %s_facts *facts, const long long *sizes)\n{\n"
                  "    (void)sizes;\n    switch (row) {\n",
                  model->base);
-    for (size_t p = 0; p < function->plan_count; p++) {
-        size_t plan = function->first_plan + p;
-        st_text_add(out, "   ");
-        for (size_t r = 0; r < function->row_count; r++)
-            if (st_emit_row_plan(model, function, r) == plan)
-                st_text_addf(out, " case %zu:", r);
-        st_text_add(out, " {\n");
-        add_plan_condition(model, &model->plans[plan], out);
-        st_text_add(out, "    }\n");
-    }
+    st_code code = add_cases(model, function, out, error);
     st_text_add(out, "    }\n    return 0;\n}\n\n");
+    return code;
 }
 
 static void add_tables(const st_emit_model *model, const st_emit_function *function, st_text *out) {
@@ -421,13 +476,13 @@ static void add_config(const st_emit_model *model, const st_emit_function *funct
 st_code st_emit_choice_function(st_emit_model *model, const st_emit_function *function, st_text *out,
                                 st_error *error) {
     add_rows(model, function, out);
-    add_holds(model, function, out);
+    st_code code = add_holds(model, function, out, error);
     add_choice(model, function, out);
     add_config(model, function, out);
-    for (size_t p = 0; p < function->plan_count; p++)
+    for (size_t p = 0; !code && p < function->plan_count; p++)
         if (model->plans[function->first_plan + p].values.unprintable)
-            return st_fail(error, ST_FAILED, "Use axes, parameters and device facts there.",
-                           "%s: a `where` uses something that is known only while tuning",
+            code = st_fail(error, ST_FAILED, "Use axes, parameters and device facts there.",
+                           "%s: a launch uses something that is known only while tuning",
                            model->tmpl->path);
-    return ST_OK;
+    return code;
 }

@@ -6,7 +6,7 @@
 // How many atomics or ordered loads a thread makes before the others run: a loop that waits does
 // little else, a loop that works does many atomics.
 #define SIMTUNE_EMU_ATOMIC_LIMIT 16
-#define SIMTUNE_EMU_LOAD_LIMIT 2
+#define SIMTUNE_EMU_LOAD_LIMIT 8
 
 SIMTUNE_EMU_INLINE void simtune_emu_atomic(void)
 {

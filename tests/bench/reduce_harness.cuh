@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hand-built programs around templates/reduce.cu share: configurations as types, the launch plan of
-// its directives in C++ (kept in step by hand), and error checking. They measure and check the kernels
-// without the tool.
+// What the hand-built programs around templates/reduce.cu share: configurations as types, the
+// launch plan of its directives in C++ (kept in step by hand), and error checking. They measure and
+// check the kernels without the tool.
 #ifndef SIMTUNE_REDUCE_HARNESS_CUH
 #define SIMTUNE_REDUCE_HARNESS_CUH
 
-#include "../../templates/reference/reduce_reference.cu"
+#include "reference/reduce_reference.cu"
 
 #include <cuda_runtime.h>
 
@@ -26,13 +26,13 @@
         }                                                                                          \
     } while (0)
 
-template <class Type, int OP, int Block, int Vec, int Unroll, int Acc, int Load, int Order, int MinBlocks,
-          int Warp, int Step, int Finish, int ClusterSize>
+template <class Type, int OP, int Block, int Vec, int Unroll, int Acc, int Load, int Order,
+          int MinBlocks, int Warp, int Step, int Finish, int ClusterSize>
 struct config {
     typedef Type T;
-    static const int op = OP, BLOCK = Block, VEC = Vec, UNROLL = Unroll, ACC = Acc, LOAD = Load, ORDER = Order,
-                     MIN_BLOCKS = MinBlocks, WARP = Warp, BLOCK_STEP = Step, FINISH = Finish,
-                     CLUSTER = ClusterSize;
+    static const int op = OP, BLOCK = Block, VEC = Vec, UNROLL = Unroll, ACC = Acc, LOAD = Load,
+                     ORDER = Order, MIN_BLOCKS = MinBlocks, WARP = Warp, BLOCK_STEP = Step,
+                     FINISH = Finish, CLUSTER = ClusterSize;
 };
 
 // One configuration with its kernels. The runtime parameters may be changed in a copy.
@@ -44,45 +44,87 @@ struct candidate {
     // runtime parameters
     int waves;
     bool contiguous;
-    int partials_per_thread; // of the second kernel
-    bool late_trigger;       // (an experiment) dependents start only when the first kernel ends
+    const char *experiment; // what differs from the template's kernels; NULL: nothing
 };
 
-static int sm_count;
+static int sm_count, threads_per_sm, max_blocks_per_sm;
+
+static void read_device_facts() {
+    int device;
+    CHECK(cudaGetDevice(&device));
+    CHECK(cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device));
+    CHECK(cudaDeviceGetAttribute(&threads_per_sm, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+    CHECK(
+        cudaDeviceGetAttribute(&max_blocks_per_sm, cudaDevAttrMaxBlocksPerMultiprocessor, device));
+}
 
 template <class C, int FINISH> struct kernels_of {
-    static const void *first() { return (const void *)simtune::reduce_blocks<C>; }
-    static const void *second() { return (const void *)simtune::reduce_partials<C>; }
+    static const void *first() {
+        return (const void *)simtune::reduce_blocks<C>;
+    }
+    static const void *second() {
+        return (const void *)simtune::reduce_partials<C>;
+    }
 };
 template <class C> struct kernels_of<C, simtune::FINISH_one_block> {
-    static const void *first() { return (const void *)simtune::reduce_one_block<C>; }
-    static const void *second() { return NULL; }
+    static const void *first() {
+        return (const void *)simtune::reduce_one_block<C>;
+    }
+    static const void *second() {
+        return NULL;
+    }
 };
 template <class C> struct kernels_of<C, simtune::FINISH_cluster> {
-    static const void *first() { return (const void *)simtune::reduce_cluster<C>; }
-    static const void *second() { return NULL; }
+    static const void *first() {
+        return (const void *)simtune::reduce_cluster<C>;
+    }
+    static const void *second() {
+        return NULL;
+    }
 };
 template <class C> struct kernels_of<C, simtune::FINISH_ticket> {
-    static const void *first() { return (const void *)simtune::reduce_ticket<C>; }
-    static const void *second() { return NULL; }
+    static const void *first() {
+        return (const void *)simtune::reduce_ticket<C>;
+    }
+    static const void *second() {
+        return NULL;
+    }
 };
 template <class C> struct kernels_of<C, simtune::FINISH_atomic> {
-    static const void *first() { return (const void *)simtune::reduce_atomic<C>; }
-    static const void *second() { return NULL; }
+    static const void *first() {
+        return (const void *)simtune::reduce_atomic<C>;
+    }
+    static const void *second() {
+        return NULL;
+    }
 };
 
-template <class C> candidate make_candidate()
-{
-    candidate c = {C::BLOCK, C::VEC, C::UNROLL, C::ACC, C::LOAD, C::ORDER, C::MIN_BLOCKS, C::WARP, C::BLOCK_STEP,
-                   C::FINISH, C::CLUSTER, (int)sizeof(typename C::T),
-                   (int)sizeof(typename simtune::element<typename C::T>::accumulator), C::op,
-                   kernels_of<C, C::FINISH>::first(), kernels_of<C, C::FINISH>::second(), 0, 1, false, 1, false};
+template <class C> candidate make_candidate() {
+    candidate c = {C::BLOCK,
+                   C::VEC,
+                   C::UNROLL,
+                   C::ACC,
+                   C::LOAD,
+                   C::ORDER,
+                   C::MIN_BLOCKS,
+                   C::WARP,
+                   C::BLOCK_STEP,
+                   C::FINISH,
+                   C::CLUSTER,
+                   (int)sizeof(typename C::T),
+                   (int)sizeof(typename simtune::element<typename C::T>::accumulator),
+                   C::op,
+                   kernels_of<C, C::FINISH>::first(),
+                   kernels_of<C, C::FINISH>::second(),
+                   0,
+                   1,
+                   false,
+                   NULL};
     CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&c.blocks_per_sm, c.first, C::BLOCK, 0));
     return c;
 }
 
-static unsigned long long ceil_div(unsigned long long a, unsigned long long b)
-{
+static unsigned long long ceil_div(unsigned long long a, unsigned long long b) {
     return (a + b - 1) / b;
 }
 
@@ -92,27 +134,32 @@ struct plan {
     size_t temp_bytes;
 };
 
-static plan plan_of(const candidate &c, unsigned long long n)
-{
+static plan plan_of(const candidate &c, unsigned long long n) {
     plan p;
     p.tiles = std::max(1ull, ceil_div(n, (unsigned long long)c.block * c.vec * c.unroll));
-    p.blocks = c.finish == simtune::FINISH_one_block  ? 1
+    p.blocks = c.finish == simtune::FINISH_one_block ? 1
                : c.finish == simtune::FINISH_cluster ? c.cluster
                : c.waves == 0
                    ? p.tiles
-                   : std::min<unsigned long long>(p.tiles,
-                                                  (unsigned long long)sm_count * c.blocks_per_sm * c.waves);
-    p.share = c.contiguous ? ceil_div(std::max(1ull, ceil_div(n, c.block * c.vec)), p.blocks) * c.block : 0;
-    p.partials = p.blocks * (c.step == simtune::BLOCK_STEP_direct ? c.block / 32 : 1);
-    p.finish_block =
-        (unsigned)std::min(1024ull, 32 * ceil_div(p.partials, 32ull * c.partials_per_thread));
+                   : std::min<unsigned long long>(p.tiles, (unsigned long long)sm_count *
+                                                               c.blocks_per_sm * c.waves);
+    p.share = c.contiguous
+                  ? ceil_div(std::max(1ull, ceil_div(n, c.block * c.vec)), p.blocks) * c.block
+                  : 0;
+    const unsigned long long values_a_block =
+        c.step == simtune::BLOCK_STEP_direct ? c.block / 32 : 1;
+    const unsigned long long resident =
+        (unsigned long long)sm_count * std::min(max_blocks_per_sm, threads_per_sm / c.block);
+    const unsigned long long most_blocks =
+        c.waves == 0 ? p.tiles : std::min<unsigned long long>(p.tiles, resident * c.waves);
+    p.partials = p.blocks * values_a_block;
+    p.finish_block = (unsigned)std::min(1024ull, 32 * ceil_div(most_blocks * values_a_block, 128));
     p.temp_bytes = 256 + p.partials * c.accumulator_size; // ticket and value first
     return p;
 }
 
-static cudaError_t launch_kernel(const void *kernel, unsigned grid, unsigned block, int cluster, bool dependent,
-                                 void **args, cudaStream_t stream)
-{
+static cudaError_t launch_kernel(const void *kernel, unsigned grid, unsigned block, int cluster,
+                                 bool dependent, void **args, cudaStream_t stream) {
     cudaLaunchAttribute attributes[2];
     cudaLaunchConfig_t config = {};
     config.gridDim = grid;
@@ -122,7 +169,8 @@ static cudaError_t launch_kernel(const void *kernel, unsigned grid, unsigned blo
     if (cluster > 1) {
         attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
         attributes[config.numAttrs].val.clusterDim.x = cluster;
-        attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
+        attributes[config.numAttrs].val.clusterDim.y =
+            attributes[config.numAttrs].val.clusterDim.z = 1;
         config.numAttrs++;
     }
     if (dependent) {
@@ -133,9 +181,8 @@ static cudaError_t launch_kernel(const void *kernel, unsigned grid, unsigned blo
 }
 
 // The whole plan on a stream. Temporary storage may hold anything.
-static cudaError_t launch_candidate(const candidate &c, const void *in, void *out, void *temp, unsigned long long n,
-                                    cudaStream_t stream)
-{
+static cudaError_t launch_candidate(const candidate &c, const void *in, void *out, void *temp,
+                                    unsigned long long n, cudaStream_t stream) {
     plan p = plan_of(c, n);
     void *state = temp, *partial = (char *)temp + 256;
     cudaError_t error = cudaSuccess;
@@ -147,7 +194,8 @@ static cudaError_t launch_candidate(const candidate &c, const void *in, void *ou
     switch (c.finish) {
     case simtune::FINISH_one_block:
     case simtune::FINISH_cluster:
-        return launch_kernel(c.first, (unsigned)p.blocks, c.block, c.cluster, false, cluster_args, stream);
+        return launch_kernel(c.first, (unsigned)p.blocks, c.block, c.cluster, false, cluster_args,
+                             stream);
     case simtune::FINISH_ticket:
         if ((error = cudaMemsetAsync(state, 0, 16, stream)) != cudaSuccess)
             return error;
@@ -164,22 +212,27 @@ static cudaError_t launch_candidate(const candidate &c, const void *in, void *ou
         error = launch_kernel(c.first, (unsigned)p.blocks, c.block, 1, false, blocks_args, stream);
         if (error != cudaSuccess)
             return error;
-        return launch_kernel(c.second, 1, p.finish_block, 1, c.finish == simtune::FINISH_dependent, partials_args,
-                             stream);
+        return launch_kernel(c.second, 1, p.finish_block, 1, c.finish == simtune::FINISH_dependent,
+                             partials_args, stream);
     }
 }
 
-static std::string text_of(const candidate &c)
-{
-    static const char *const loads[] = {"plain", "nc", "cg", "no_allocate", "evict_first", "prefetch_64",
-                                        "prefetch_128", "prefetch_256"};
-    static const char *const warps[] = {"shuffle", "shared", "redux"}, *const steps[] = {"serial", "shuffle", "direct"};
-    static const char *const finishes[] = {"two_pass", "dependent", "cluster", "one_block", "ticket", "atomic"};
+static std::string text_of(const candidate &c) {
+    static const char *const loads[] = {"plain",       "nc",    "cg",     "no_allocate",
+                                        "evict_first", "l2_64", "l2_128", "l2_256"};
+    static const char *const warps[] = {"shuffle", "shared", "redux"}, *const steps[] = {"serial",
+                                                                                         "shuffle",
+                                                                                         "direct"};
+    static const char *const finishes[] = {"two_pass",  "dependent", "cluster",
+                                           "one_block", "ticket",    "atomic"};
     char text[256];
-    std::snprintf(text, sizeof text, "B=%d V=%d U=%d A=%d %s %s mb=%d %s %s %s%s%d w=%d %s ppt=%d", c.block, c.vec, c.unroll,
-                  c.acc, loads[c.load], c.order ? "interleaved" : "batched", c.min_blocks, warps[c.warp],
-                  steps[c.step], finishes[c.finish], c.late_trigger ? "-late" : "", c.cluster, c.waves, c.contiguous ? "contiguous" : "strided",
-                  c.partials_per_thread);
+    std::snprintf(
+        text, sizeof text,
+        "BLOCK=%d VEC=%d UNROLL=%d ACC=%d %s %s MIN_BLOCKS=%d %s %s %s %d WAVES=%d %s%s%s", c.block,
+        c.vec, c.unroll, c.acc, loads[c.load], c.order ? "interleaved" : "batched", c.min_blocks,
+        warps[c.warp], steps[c.step], finishes[c.finish], c.cluster, c.waves,
+        c.contiguous ? "contiguous" : "strided", c.experiment ? " EXPERIMENT " : "",
+        c.experiment ? c.experiment : "");
     return text;
 }
 

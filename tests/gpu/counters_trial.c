@@ -12,8 +12,10 @@
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
 
+#include <execinfo.h>
 #include <malloc.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -383,7 +385,7 @@ static void check_switching(st_profiler *profiler, candidate *stream, const tria
     bool fine = true;
     for (int i = 0; i < 20; i++) {
         st_error error;
-        st_stall_profile profile;
+        st_stall_profile profile = {0};
         double t0 = st_clock_seconds();
         fine = fine && st_profiler_switch(profiler, ST_MODE_SAMPLING, &error) == ST_OK;
         double t1 = st_clock_seconds();
@@ -428,8 +430,8 @@ static void measure_growth(st_profiler *profiler, candidate *one, const trial_cu
                                &error) == ST_OK)
             st_stall_profile_release(&profile);
         if (i % 20 == 0)
-            printf("  after %d collections: %zu names kept, %zu KiB in use\n", i,
-                   profiler->sampling.names.count, (size_t)mallinfo2().uordblks >> 10);
+            printf("  after %d collections: %zu KiB in use\n", i,
+                   (size_t)mallinfo2().uordblks >> 10);
     }
 }
 
@@ -488,20 +490,146 @@ static int print_state(void) {
     return state == ST_COUNTERS_ALLOWED ? 0 : 5;
 }
 
-static int hold(double seconds, st_profiler_mode mode) {
-    st_profiler *profiler = NULL;
+static double hold_seconds;
+
+static st_code run_and_sleep(void *context, st_error *error) {
+    st_code code = run_once(context, error);
+    usleep((useconds_t)(hold_seconds * 1e6));
+    return code;
+}
+
+// Set-up of one kernel for the small modes.
+static bool set_up(trial_cubin *cubin, candidate *stream, st_profiler **profiler) {
+    if (!trial_compile(&gpu, source, cubin))
+        return false;
+    CUmodule module = load(cubin);
+    gpu.allocate(&input, BYTES);
+    gpu.allocate(&output, (size_t)gpu.sms * 8 * 256 * 4);
+    gpu.fill(input, 0x3f800000, BYTES / 4);
+    *stream = (candidate){{function_of(module, "stream")}, (unsigned)gpu.sms * 8, {BYTES / 16}, 0};
     st_counters_state state;
     st_error error;
-    if (st_profiler_open(gpu.context, 0, &profiler, &state, &error) != ST_OK ||
-        st_profiler_switch(profiler, mode, &error) != ST_OK) {
-        printf("hold: %s\n", error.what);
+    if (st_profiler_open(gpu.context, 0, profiler, &state, &error) == ST_OK)
+        return true;
+    printf("open: %s: %s\n", st_counters_state_name(state), error.what);
+    return false;
+}
+
+static int hold(double seconds, bool sampling) {
+    trial_cubin cubin;
+    candidate stream;
+    st_profiler *profiler = NULL;
+    if (!set_up(&cubin, &stream, &profiler))
         return 1;
-    }
-    printf("hold: enabled\n");
-    fflush(stdout);
-    usleep((useconds_t)(seconds * 1e6));
+    printf("hold: collecting\n");
+    hold_seconds = seconds;
+    st_error error;
+    st_stall_profile profile;
+    const char *name = "issue_active";
+    void *contexts[] = {&stream};
+    double value;
+    st_code code = sampling ? st_profiler_stalls(profiler, run_and_sleep, &stream, NULL, 0, 1, &profile, &error)
+                            : st_profiler_counters(profiler, run_and_sleep, contexts, 1, &name, 1, &value, NULL, &error);
+    printf("hold: %s\n", code == ST_OK ? "done" : error.what);
+    return 0;
+}
+
+static int brief(void) {
+    trial_cubin cubin;
+    candidate stream;
+    st_profiler *profiler = NULL;
+    if (!set_up(&cubin, &stream, &profiler))
+        return 1;
+    st_error error;
+    st_stall_profile profile;
+    st_code code = st_profiler_stalls(profiler, run_once, &stream, cubin.bytes, cubin.length, 0, &profile, &error);
+    if (code == ST_OK)
+        print_profile("brief", &profile, &stream, profiler);
+    else
+        printf("brief stalls: code %d %s | %s\n", code, error.what, error.remedy);
+    const char *name = "dram_throughput";
+    void *contexts[] = {&stream};
+    double value = NAN;
+    code = st_profiler_counters(profiler, run_once, contexts, 1, &name, 1, &value, NULL, &error);
+    printf("brief counters: code %d %.3f %s\n", code, value, code == ST_OK ? "" : error.what);
     st_profiler_close(profiler);
     return 0;
+}
+
+static int try_ranges(int experiment) {
+    trial_cubin cubin;
+    candidate stream;
+    st_profiler *profiler = NULL;
+    if (!set_up(&cubin, &stream, &profiler))
+        return 1;
+    profiler->ranges.experiment = experiment;
+    static const char *const names[] = {"dram_throughput", "issue_active", "stall.wait", "l2_hit_rate", "dram_bytes_read"};
+    void *contexts[100];
+    for (int c = 0; c < 100; c++)
+        contexts[c] = &stream;
+    static const struct { size_t first, metrics, candidates; } steps[] = {{0,1,1},{0,1,1},{0,1,1},{0,1,8},{0,1,1},{1,1,1},{0,5,1},{0,5,70},{2,2,1},{0,5,3},{2,1,64},{4,1,1},{3,1,1}};
+    double values[500], total = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        st_error error;
+        double seconds = 0;
+        printf("  experiment %d step %zu ...", experiment, i);
+        fflush(stdout);
+        st_code code = st_profiler_counters(profiler, run_once, contexts, steps[i].candidates, names + steps[i].first, steps[i].metrics, values, &seconds, &error);
+        total += seconds;
+        printf(" %zu metrics, %zu candidates: %s %.4f s, %.4g … %.4g\n", steps[i].metrics, steps[i].candidates, code == ST_OK ? "ok" : error.what, seconds, values[0], values[steps[i].metrics * steps[i].candidates - 1]);
+    }
+    st_profiler_close(profiler);
+    printf("  experiment %d: %.3f s\n", experiment, total);
+    return 0;
+}
+
+static int try_buffer(double mib) {
+    trial_cubin cubin;
+    candidate stream;
+    st_profiler *profiler = NULL;
+    if (!set_up(&cubin, &stream, &profiler))
+        return 1;
+    profiler->sampling.hardware_bytes = (size_t)(mib * 1048576);
+    st_error error;
+    for (int i = 0; i < 3; i++) {
+        double t0 = st_clock_seconds();
+        st_code code = st_profiler_switch(profiler, ST_MODE_SAMPLING, &error);
+        double t1 = st_clock_seconds();
+        if (code != ST_OK)
+            printf("enabling: %s\n", error.what);
+        static const uint32_t periods[] = {9, 7, 5};
+        for (int k = 0; k < 3; k++) {
+            CUpti_PCSamplingConfigurationInfo one;
+            memset(&one, 0, sizeof one);
+            one.attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
+            one.attributeData.samplingPeriodData.samplingPeriod = periods[k];
+            CUpti_PCSamplingConfigurationInfoParams set = {
+                .size = ST_CUPTI_SIZE(CUpti_PCSamplingConfigurationInfoParams, pPCSamplingConfigurationInfo),
+                .ctx = profiler->context, .numAttributes = 1, .pPCSamplingConfigurationInfo = &one};
+            double t2 = st_clock_seconds();
+            int result = profiler->api->PCSamplingSetConfigurationAttribute(&set);
+            double t3 = st_clock_seconds();
+            printf("  set period 2^%u alone: result %d, status %d, %.4f s\n", periods[k], result, (int)one.attributeStatus, t3 - t2);
+            profiler->sampling.period = periods[k];
+            if (result == 0)
+                profiler->sampling.set_period = periods[k];
+            st_stall_profile profile = stalls_of(profiler, &stream, &cubin, "stream");
+            st_stall_profile_release(&profile);
+            profiler->sampling.period = profiler->sampling.set_period;
+        }
+        double t4 = st_clock_seconds();
+        st_profiler_switch(profiler, ST_MODE_OFF, &error);
+        printf("  buffer %g MiB: enabling %.4f s, disabling %.4f s\n", mib, t1 - t0, st_clock_seconds() - t4);
+    }
+    st_profiler_close(profiler);
+    return 0;
+}
+
+static void on_crash(int number) {
+    void *frames[40];
+    int count = backtrace(frames, 40);
+    backtrace_symbols_fd(frames, count, 1);
+    _exit(128 + number);
 }
 
 static int trial(bool measure) {
@@ -536,6 +664,7 @@ static int trial(bool measure) {
         printf("FAILED %s (%s)\n", error.what, error.remedy);
         return state == ST_COUNTERS_FAILED ? 1 : 77;
     }
+    profiler->ranges.experiment = 1;
     printf("chip %s\n", st_profiler_chip(profiler));
     printf("-- module loaded before CUPTI\n");
     check_stream(profiler, &stream, &cubin);
@@ -591,9 +720,17 @@ int main(int argc, char **argv) {
     printf("%s, sm_%d%d, %d SMs\n", gpu.name, gpu.major, gpu.minor, gpu.sms);
     if (strcmp(mode, "--probe") == 0)
         return print_state();
+    signal(SIGSEGV, on_crash);
+    signal(SIGABRT, on_crash);
     if (strcmp(mode, "--hold-sampling") == 0 && argc > 2)
-        return hold(atof(argv[2]), ST_MODE_SAMPLING);
+        return hold(atof(argv[2]), true);
     if (strcmp(mode, "--hold-ranges") == 0 && argc > 2)
-        return hold(atof(argv[2]), ST_MODE_RANGES);
+        return hold(atof(argv[2]), false);
+    if (strcmp(mode, "--brief") == 0)
+        return brief();
+    if (strcmp(mode, "--ranges") == 0 && argc > 2)
+        return try_ranges(atoi(argv[2]));
+    if (strcmp(mode, "--buffer") == 0 && argc > 2)
+        return try_buffer(atof(argv[2]));
     return trial(strcmp(mode, "--measure") == 0);
 }

@@ -41,9 +41,9 @@ def part_of(path):
 
 
 def tested_part(path):
-    """A unit test sees what its folder sees."""
+    """A unit test sees what its folder sees; a helper that all of them share sees base."""
     match = re.match(r"tests/unit/(\w+)/", path)
-    return match.group(1) if match else None
+    return match.group(1) if match else "base"
 
 
 def why_not(path, part, quoted, name):
@@ -85,8 +85,9 @@ def check(root):
                 if not match:
                     continue
                 quoted, name = match.group(1) == '"', match.group(2)
-                if part_of(path) is None and quoted and name.startswith("tests/"):
-                    continue  # helpers of tests
+                helper = name.startswith("tests/") or (file.parent / name).is_file()
+                if part_of(path) is None and quoted and helper:
+                    continue  # a test's own helper
                 why = why_not(path, part, quoted, name)
                 if why:
                     found.append(f"{path}:{number}: {why}")

@@ -45,6 +45,11 @@ class Includes(Tree):
                            ("tuner/base/a.c", "#include <stdio.h>")]:
             self.assertEqual(self.verdict(path, line), [], (path, line))
 
+    def test_helper_beside_a_test(self):
+        self.write("tests/unit/db/fixture.h", SPDX)
+        self.assertEqual(self.verdict("tests/unit/db/test_a.c", '#include "fixture.h"'), [])
+        self.assertEqual(len(self.verdict("tests/unit/db/test_a.c", '#include "other.h"')), 1)
+
     def test_forbidden(self):
         for path, line in [("tuner/base/a.c", '#include "db/store.h"'),
                            ("tuner/base/a.h", '#  include "tuner/gpu/gpu.h"'),

@@ -64,15 +64,19 @@ static st_range print_function(const st_bounder *b, const st_expression *e, bool
 // overflows. `chain` is the level of the chain whose left end this is, or 0.
 static st_range print_bound(const st_bounder *b, const st_expression *e, bool high, int chain,
                             st_text *out) {
+    st_range whole = st_expression_range(e, b->names);
+    if (whole.may_fail) { // in a part that is never reached: what it would be at most will do
+        st_print_sql_integer(high ? whole.high : whole.low, out);
+        return (st_range){high ? whole.high : whole.low, high ? whole.high : whole.low, false};
+    }
     if (all_known(b, e)) {
         st_expression_print_sql_with(e, b->names, out);
-        return st_expression_range(e, b->names);
+        return whole;
     }
     const st_expression *definition =
         e->op == ST_OP_NAME && b->names->definitions ? b->names->definitions[e->slot] : NULL;
     if (definition)
         return print_bound(b, definition, high, chain, out);
-    st_range whole = st_expression_range(e, b->names);
     st_range left = e->left ? st_expression_range(e->left, b->names) : whole;
     st_range right = e->right ? st_expression_range(e->right, b->names) : whole;
     switch (e->op) {
@@ -141,8 +145,10 @@ static bool print_condition(const st_bounder *b, const st_expression *e, st_text
     st_text left, right;
     st_text_init(&left);
     st_text_init(&right);
+    st_range range = st_expression_range(e, b->names);
+    if (range.may_fail) // in a part that is never reached
+        return false;
     if (all_known(b, e)) {
-        st_range range = st_expression_range(e, b->names);
         if (range.low > 0 || range.high < 0) // always true
             return false;
         st_expression_print_sql_with(e, b->names, out);

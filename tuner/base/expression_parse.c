@@ -137,6 +137,19 @@ static st_expression *unexpected(st_parser *p, const char *wanted) {
 // --- numbers and names
 // ----------------------------------------------------------------------------------
 
+// The smallest integer has no positive counterpart: it is known by its digits.
+static bool read_integer(const char *digits, bool negative, int64_t *value) {
+    if (negative && strcmp(digits, "9223372036854775808") == 0) {
+        *value = INT64_MIN;
+        return true;
+    }
+    if (!st_text_to_int(digits, value))
+        return false;
+    if (negative)
+        *value = -*value;
+    return true;
+}
+
 static st_expression *parse_integer(st_parser *p, bool negative) {
     const char *start = p->at;
     while (isalnum((unsigned char)*p->at) || *p->at == '_')
@@ -147,18 +160,15 @@ static st_expression *parse_integer(st_parser *p, bool negative) {
     size_t length = (size_t)(p->at - start);
     char digits[64];
     int64_t value;
-    digits[0] = '-';
-    bool fits = length + 2 <= sizeof digits;
+    bool fits = length < sizeof digits;
     if (fits) {
-        memcpy(digits + 1, start, length);
-        digits[length + 1] = '\0';
+        memcpy(digits, start, length);
+        digits[length] = '\0';
     }
     if (*p->at == '.')
         return FAIL(p, "Expressions are computed with integers.", "%s: a fraction after `%.*s`",
                     p->source->where, length < 40 ? (int)length : 40, start);
-    // "-2^20" is no number of st_text_to_int's: the power is negated here.
-    if (!fits || (!(negative && st_text_to_int(digits, &value)) &&
-                  !(st_text_to_int(digits + 1, &value) && (!negative || (value = -value, true)))))
+    if (!fits || !read_integer(digits, negative, &value))
         return FAIL(p, "Numbers are 64-bit integers: 256, 64Ki, 16Mi, 2^20.",
                     "%s: `%.*s` is no number", p->source->where, length < 40 ? (int)length : 40,
                     start);

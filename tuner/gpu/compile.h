@@ -54,7 +54,8 @@ void st_pool_close(st_pool *pool);
 // Queues; never blocks for long. Copies what it needs.
 st_code st_pool_submit(st_pool *pool, const st_compile_job *job, st_error *error);
 // Waits up to `seconds` for one finished job. *got says whether `out` was filled. Results come in the
-// order of finishing.
+// order of finishing. An error is not of a job (its compiler is absent, processes cannot be started): the
+// run should stop.
 st_code st_pool_next(st_pool *pool, double seconds, st_compiled *out, bool *got, st_error *error);
 size_t st_pool_pending(const st_pool *pool);
 int st_pool_processes(const st_pool *pool);

@@ -2,7 +2,8 @@
 // The cache of compiled programs: one file a content key.
 //
 // Invariants:
-//  1. A file at its final name was written whole (temporary file, rename), or it is noticed: its head
+//  1. A file at its final name was written whole (temporary file, rename), or it is noticed: its
+//  head
 //     holds the length and the hash of the rest. There is no fsync: after a power cut a file may be
 //     damaged, which costs one compile.
 //  2. What cannot be read as ours is a miss, never an error.
@@ -22,7 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The head: a magic line, then the hash of the rest and its two lengths, in text, ended by a newline.
+// The head: a magic line, then the hash of the rest and its two lengths, in text, ended by a
+// newline.
 #define MAGIC "simtune-compiled 1 "
 #define HEAD_FORMAT MAGIC "%32s %016llx %016llx\n"
 #define HEAD_BYTES (sizeof MAGIC - 1 + 32 + 1 + 16 + 1 + 16 + 1)
@@ -70,8 +72,9 @@ bool st_cache_read(const char *folder, const char *key, st_compiled *out) {
 }
 
 static bool write_whole(const char *path, const st_text *text) {
-    int fd = st_fault_here(ST_FAULT_SYSTEM) ? (errno = EACCES, -1)
-                                            : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = st_fault_here(ST_FAULT_SYSTEM)
+                 ? (errno = EACCES, -1)
+                 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return false;
     size_t done = 0;
@@ -138,7 +141,8 @@ st_code st_cache_write(const char *folder, const char *key, const st_compiled *c
     return code;
 }
 
-// --- trimming --------------------------------------------------------------------------------------
+// --- trimming
+// --------------------------------------------------------------------------------------
 
 typedef struct cached_file {
     char *name;

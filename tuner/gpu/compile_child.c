@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process of the compile pool: takes jobs from its channel, answers each, ends when the channel closes.
+// A process of the compile pool: takes jobs from its channel, answers each, ends when the channel
+// closes.
 //
 // Invariants:
-//  1. A job is answered "started" before the compiler sees it, and then exactly once: "compiled" (with
+//  1. A job is answered "started" before the compiler sees it, and then exactly once: "compiled"
+//  (with
 //     an outcome), or "failed" (nothing wrong with the job: NVRTC is absent, memory is out).
-//  2. After an answer that leaves the compiler in doubt (internal error, memory out) the process ends;
+//  2. After an answer that leaves the compiler in doubt (internal error, memory out) the process
+//  ends;
 //     the pool starts another.
-//  3. Freed memory is kept: giving it back to the system after each compile costs four times the compile.
-//  4. It stands in a process group of its own, so that what it starts (the host compiler) ends with it.
+//  3. Freed memory is kept: giving it back to the system after each compile costs four times the
+//  compile.
+//  4. It stands in a process group of its own, so that what it starts (the host compiler) ends with
+//  it.
 #include "tuner/gpu/compile_internal.h"
 
 #include "tuner/base/clock.h"
@@ -24,7 +29,8 @@
 
 #define MAX_OPTIONS 256
 
-// The emulated device's compiler. Weak: a build without that backend says so instead of not linking.
+// The emulated device's compiler. Weak: a build without that backend says so instead of not
+// linking.
 __attribute__((weak)) st_code st_emu_compile(const st_compile_job *job, st_compiled *out,
                                              st_error *error);
 
@@ -35,7 +41,8 @@ typedef struct child_state {
     bool in_doubt;       // invariant 2
 } child_state;
 
-// --- NVRTC -----------------------------------------------------------------------------------------
+// --- NVRTC
+// -----------------------------------------------------------------------------------------
 
 static bool has_option(const st_compile_job *job, const char *start, const char *other) {
     for (size_t i = 0; i < job->option_count; ++i)
@@ -78,11 +85,10 @@ static st_code create_program(const child_state *state, const st_compile_job *jo
         texts[i] = job->includes[i].text;
     }
     if (!code) {
-        nvrtcResult result =
-            st_fault_here(ST_FAULT_NVRTC)
-                ? NVRTC_ERROR_OUT_OF_MEMORY
-                : api->CreateProgram(program, job->source, job->file_name, (int)job->include_count,
-                                     texts, names);
+        nvrtcResult result = st_fault_here(ST_FAULT_NVRTC)
+                                 ? NVRTC_ERROR_OUT_OF_MEMORY
+                                 : api->CreateProgram(program, job->source, job->file_name,
+                                                      (int)job->include_count, texts, names);
         if (result != NVRTC_SUCCESS)
             code = st_fail(error, ST_FAILED, NULL, "%s: nvrtcCreateProgram: %s", job->file_name,
                            api->GetErrorString(result));
@@ -231,7 +237,8 @@ static st_code compile_cuda(child_state *state, const st_compile_job *job, st_co
     return code;
 }
 
-// --- the loop --------------------------------------------------------------------------------------
+// --- the loop
+// --------------------------------------------------------------------------------------
 
 static st_code compile(child_state *state, const st_compile_job *job, st_compiled *out,
                        st_error *error) {
@@ -259,8 +266,8 @@ static st_code answer(int fd, json_t *json, const void *blob, size_t length, st_
 }
 
 static st_code answer_started(int fd, const st_compile_job *job, st_error *error) {
-    return answer(fd, json_pack("{s:s, s:I}", "type", "started", "id", (json_int_t)job->id), NULL, 0,
-                  error);
+    return answer(fd, json_pack("{s:s, s:I}", "type", "started", "id", (json_int_t)job->id), NULL,
+                  0, error);
 }
 
 static st_code answer_compiled(int fd, const st_compiled *compiled, st_error *error) {

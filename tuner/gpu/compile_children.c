@@ -45,7 +45,8 @@ static void describe_end(int status, char *out, size_t capacity) {
         snprintf(out, capacity, "was ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     else
-        snprintf(out, capacity, "ended with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+        snprintf(out, capacity, "ended with status %d",
+                 WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
 // The result of a job whose child was lost; the log says how.
@@ -54,10 +55,10 @@ static void finish_lost(st_pool *pool, st_pool_job *job, bool timeout, double se
     st_compiled compiled = {.seconds = seconds};
     compiled.outcome = timeout ? ST_COMPILE_TIMEOUT : ST_COMPILE_CRASH;
     snprintf(compiled.compiler, sizeof compiled.compiler, "%s", job->compiler);
-    compiled.log = timeout ? st_format("%s: not compiled after %.1f s: given up", job->file_name,
-                                       seconds)
-                           : st_format("%s: the compile process %s%s%s", job->file_name, end,
-                                       *words ? "; it said: " : "", words);
+    compiled.log =
+        timeout ? st_format("%s: not compiled after %.1f s: given up", job->file_name, seconds)
+                : st_format("%s: the compile process %s%s%s", job->file_name, end,
+                            *words ? "; it said: " : "", words);
     if (!compiled.log)
         compiled.log = st_strdup("");
     if (compiled.log) {
@@ -214,7 +215,8 @@ void st_pool_child_send(st_pool *pool, st_pool_child *child, st_pool_job *job) {
     if (child->job_count == 0)
         child->since = st_clock_seconds();
     child->jobs[child->job_count++] = job;
-    if (st_channel_send(child->child.fd, job->json, job->blob.data, job->blob.length, NULL) == ST_OK)
+    if (st_channel_send(child->child.fd, job->json, job->blob.data, job->blob.length, NULL) ==
+        ST_OK)
         return;
     st_pool_child_listen(pool, child); // it may have answered its first job before it died
     if (st_pool_child_is_alive(child))

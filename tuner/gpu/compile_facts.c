@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the assembler says of a kernel (`ptxas -v`), read from a compile log: facts before any device
-// has loaded the code.
+// What the assembler says of a kernel (`ptxas -v`), read from a compile log: facts before any
+// device has loaded the code.
 #include "tuner/gpu/compile.h"
 
 #include <stdlib.h>

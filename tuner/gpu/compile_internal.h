@@ -8,10 +8,11 @@
 #include "tuner/base/text.h"
 #include "tuner/gpu/compile.h"
 
-// --- compile_wire.c: frames ------------------------------------------------------------------------
-// Sources need not be UTF-8, so every text of a job travels in the blob, each ended by a NUL, in the
-// order backend, arch, file name, source, (include name, include text)…, options…, kernels…; the JSON
-// holds the type "compile", the id and the three counts.
+// --- compile_wire.c: frames
+// ------------------------------------------------------------------------ Sources need not be
+// UTF-8, so every text of a job travels in the blob, each ended by a NUL, in the order backend,
+// arch, file name, source, (include name, include text)…, options…, kernels…; the JSON holds the
+// type "compile", the id and the three counts.
 st_code st_job_encode(const st_compile_job *job, json_t **json, st_text *blob, st_error *error);
 
 // A job that was received. `job` points into `frame`, which is owned.
@@ -25,39 +26,42 @@ typedef struct st_received_job {
 st_code st_job_decode(st_frame *frame, st_received_job *out, st_error *error);
 void st_received_job_release(st_received_job *received);
 
-// A result: JSON of type "compiled"; the blob is the image, then the lowered names and the log, each
-// ended by a NUL. The same form stands in the cache.
+// A result: JSON of type "compiled"; the blob is the image, then the lowered names and the log,
+// each ended by a NUL. The same form stands in the cache.
 st_code st_compiled_encode(const st_compiled *compiled, json_t **json, st_text *blob,
                            st_error *error);
 st_code st_compiled_decode(const json_t *json, const void *blob, size_t blob_length,
                            st_compiled *out, st_error *error);
 
-// --- compile_key.c ---------------------------------------------------------------------------------
-// Remembers the hashes of files that sources include by -I, so that each is read once a pool.
+// --- compile_key.c
+// --------------------------------------------------------------------------------- Remembers the
+// hashes of files that sources include by -I, so that each is read once a pool.
 typedef struct st_include_memory st_include_memory;
 st_include_memory *st_include_memory_new(void); // NULL: no memory
 void st_include_memory_free(st_include_memory *memory);
-// What names this job's result: source, includes (those found through -I as well), options, kernels,
-// backend, arch and `compiler`.
+// What names this job's result: source, includes (those found through -I as well), options,
+// kernels, backend, arch and `compiler`.
 st_code st_compile_key(const st_compile_job *job, const char *compiler, st_include_memory *memory,
                        char key[ST_HASH_TEXT], st_error *error);
 
-// --- compile_cache.c -------------------------------------------------------------------------------
-// False: not there, or damaged (a damaged file is a miss).
+// --- compile_cache.c
+// ------------------------------------------------------------------------------- False: not there,
+// or damaged (a damaged file is a miss).
 bool st_cache_read(const char *folder, const char *key, st_compiled *out);
 st_code st_cache_write(const char *folder, const char *key, const st_compiled *compiled,
                        st_error *error);
 // Removes the least recently used files until the rest is within `most_bytes`.
 void st_cache_trim(const char *folder, int64_t most_bytes);
 
-// --- compile_jobs.c --------------------------------------------------------------------------------
-// A job of the pool, in the form that travels.
+// --- compile_jobs.c
+// -------------------------------------------------------------------------------- A job of the
+// pool, in the form that travels.
 typedef struct st_pool_job {
     struct st_pool_job *next;
     uint64_t id;
     char *file_name;
     size_t kernel_count;
-    bool fails_alike;       // an error of the compiler is as good as a result: kept in the cache
+    bool fails_alike; // an error of the compiler is as good as a result: kept in the cache
     json_t *json;
     st_text blob;
     char key[ST_HASH_TEXT]; // "" when the result is not kept

@@ -2,10 +2,13 @@
 // What names the result of a compile job.
 //
 // Invariants:
-//  1. Everything that the compiler reads is in the key: the texts of the job, its options, the compiler,
+//  1. Everything that the compiler reads is in the key: the texts of the job, its options, the
+//  compiler,
 //     and the files that `#include` reaches through the job's -I folders.
-//  2. An include that is reached is hashed even where the preprocessor would skip it: a key may change
-//     without need, but two different contents never share one. (A name made by a macro is the exception:
+//  2. An include that is reached is hashed even where the preprocessor would skip it: a key may
+//  change
+//     without need, but two different contents never share one. (A name made by a macro is the
+//     exception:
 //     `#include MACRO` is followed only to the macro's name.)
 //  3. A file is read once a pool: files that change while a pool is open are not noticed.
 #include "tuner/gpu/compile_internal.h"
@@ -238,8 +241,8 @@ st_code st_compile_key(const st_compile_job *job, const char *compiler, st_inclu
     st_hash *hash = st_hash_new();
     if (!hash)
         return st_fail_memory(error, "naming a compile job");
-    const char *fields[] = {KEY_VERSION, compiler, job->backend, job->arch, job->file_name,
-                            job->source};
+    const char *fields[] = {KEY_VERSION, compiler,       job->backend,
+                            job->arch,   job->file_name, job->source};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; ++i)
         st_hash_field(hash, fields[i]);
     st_hash_number(hash, (int64_t)job->include_count);

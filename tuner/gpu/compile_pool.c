@@ -2,17 +2,21 @@
 // The compile pool, parent's side.
 //
 // Invariants:
-//  1. Every submitted job is in exactly one place: a list (fresh, ready), one child's slots, or (as its
-//     result) the finished list; st_pool_pending counts them all. It leaves by st_pool_next, by an error
-//     that st_pool_next returns for it, or by st_pool_close.
-//  2. Only the first job of a child can have started; the second waits in the socket, so that the child
+//  1. Every submitted job is in exactly one place: a list (fresh, ready), one child's slots, or (as
+//  its
+//     result) the finished list; st_pool_pending counts them all. It leaves by st_pool_next, by an
+//     error that st_pool_next returns for it, or by st_pool_close.
+//  2. Only the first job of a child can have started; the second waits in the socket, so that the
+//  child
 //     need not wait for us. A job is sent ahead only when it surely fits there.
 //  3. A child that dies, breaks the protocol or exceeds the limit costs at most the job that it had
 //     started; what it had not started goes back to the head of the ready list.
-//  4. Children that die before they start anything stop the run (st_pool_next fails) at the third in a
+//  4. Children that die before they start anything stop the run (st_pool_next fails) at the third
+//  in a
 //     row: they would do so for ever.
 //  5. Two jobs of one key are never compiled at once: the second waits for the cache.
-//  6. The poll descriptor is readable whenever a child has spoken or died, a limit has run out, or a
+//  6. The poll descriptor is readable whenever a child has spoken or died, a limit has run out, or
+//  a
 //     result waits.
 //
 // A child's slot:  (none) --st_pool_child_start--> idle --st_pool_child_send--> sent --"started"-->
@@ -47,7 +51,8 @@ enum { MOST_PROCESSES = 64, MOST_BY_DEFAULT = 16 };
 // keeps nothing of it.
 __attribute__((weak)) st_code st_emu_compiler(char version[48], st_error *error);
 
-// --- where jobs go ---------------------------------------------------------------------------------
+// --- where jobs go
+// ---------------------------------------------------------------------------------
 
 // Keeps the event descriptor readable exactly while st_pool_next can return at once (invariant 6).
 static void tell_finished(st_pool *pool) {
@@ -113,7 +118,8 @@ static void admit_one(st_pool *pool) {
 // The first ready job that may be sent now (taken out), NULL when there is none.
 static st_pool_job *take_ready(st_pool *pool, size_t most_bytes, bool *too_large) {
     st_pool_job *before = NULL;
-    for (st_pool_job *job = pool->ready.first; job; job = before ? before->next : pool->ready.first) {
+    for (st_pool_job *job = pool->ready.first; job;
+         job = before ? before->next : pool->ready.first) {
         if (job->key[0] && key_is_compiling(pool, job->key)) { // invariant 5
             job->waited = true;
             before = job;
@@ -150,7 +156,8 @@ static void feed(st_pool *pool, st_pool_child *child, int most, size_t most_byte
     }
 }
 
-// Starts a child for the next job. False: no job, or no child (an error only when there is none at all).
+// Starts a child for the next job. False: no job, or no child (an error only when there is none at
+// all).
 static bool start_for_next(st_pool *pool, st_pool_child *child) {
     st_pool_job *job = next_to_send(pool, SIZE_MAX);
     if (!job)
@@ -184,7 +191,8 @@ static void pump(st_pool *pool) {
     st_pool_set_timer(pool);
 }
 
-// --- the interface ---------------------------------------------------------------------------------
+// --- the interface
+// ---------------------------------------------------------------------------------
 
 static int default_processes(void) {
     cpu_set_t set;
@@ -280,7 +288,8 @@ static st_code find_nvrtc(st_pool *pool, st_error *error) {
     memcpy(pool->cuda_version, api->version, sizeof pool->cuda_version);
     snprintf(pool->cuda_compiler, sizeof pool->cuda_compiler, "%s %lld", api->version,
              api->file_bytes);
-    pool->nvrtc_variable = st_format("SIMTUNE_LIBNVRTC=%s", api->library.path); // children: the same
+    pool->nvrtc_variable =
+        st_format("SIMTUNE_LIBNVRTC=%s", api->library.path); // children: the same
     return pool->nvrtc_variable ? ST_OK : st_fail_memory(error, "queueing a compile job");
 }
 

@@ -41,13 +41,15 @@ struct st_pool {
     st_error failure; // to be returned by st_pool_next
 };
 
-// --- compile_pool.c: where jobs go -----------------------------------------------------------------
-// Takes over `compiled` and ends `job`, which is in no list any more.
+// --- compile_pool.c: where jobs go
+// ----------------------------------------------------------------- Takes over `compiled` and ends
+// `job`, which is in no list any more.
 void st_pool_finish(st_pool *pool, st_pool_job *job, st_compiled *compiled);
 // Ends `job` without a result: st_pool_next will return `error`. `job` may be NULL.
 void st_pool_fail(st_pool *pool, st_pool_job *job, const st_error *error);
 
-// --- compile_children.c ----------------------------------------------------------------------------
+// --- compile_children.c
+// ----------------------------------------------------------------------------
 bool st_pool_child_is_alive(const st_pool_child *child);
 st_code st_pool_child_start(st_pool *pool, st_pool_child *child, st_error *error);
 // Sends `job`; when that fails the child is given up and the job is back on the ready list.

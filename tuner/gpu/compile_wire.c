@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs and results of the compile pool as frames. A decoder trusts nothing: counts are checked against
-// the bytes that are there before anything is allocated for them.
+// Jobs and results of the compile pool as frames. A decoder trusts nothing: counts are checked
+// against the bytes that are there before anything is allocated for them.
 #include "tuner/gpu/compile_internal.h"
 
 #include "tuner/base/json.h"
@@ -57,7 +57,8 @@ static st_code get_count(const json_t *json, const char *key, size_t most, size_
     if (code)
         return code;
     if (value < 0 || (uint64_t)value > most)
-        return st_fail(error, ST_FAILED, NULL, "compile message: %s is %lld", key, (long long)value);
+        return st_fail(error, ST_FAILED, NULL, "compile message: %s is %lld", key,
+                       (long long)value);
     *count = (size_t)value;
     return ST_OK;
 }
@@ -137,11 +138,11 @@ st_code st_compiled_encode(const st_compiled *compiled, json_t **json, st_text *
     for (size_t i = 0; i < compiled->kernel_count; ++i)
         add_ended(blob, compiled->lowered_names ? compiled->lowered_names[i] : "");
     add_ended(blob, compiled->log);
-    *json = json_pack("{s:s, s:I, s:i, s:I, s:I, s:o, s:s}", "type", "compiled", "id",
-                      (json_int_t)compiled->id, "outcome", (int)compiled->outcome, "image",
-                      (json_int_t)compiled->image_bytes, "kernels",
-                      (json_int_t)compiled->kernel_count, "seconds",
-                      st_json_number(compiled->seconds), "compiler", compiled->compiler);
+    *json =
+        json_pack("{s:s, s:I, s:i, s:I, s:I, s:o, s:s}", "type", "compiled", "id",
+                  (json_int_t)compiled->id, "outcome", (int)compiled->outcome, "image",
+                  (json_int_t)compiled->image_bytes, "kernels", (json_int_t)compiled->kernel_count,
+                  "seconds", st_json_number(compiled->seconds), "compiler", compiled->compiler);
     if (!*json || blob->failed) {
         json_decref(*json);
         *json = NULL;

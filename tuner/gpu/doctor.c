@@ -116,6 +116,7 @@ void st_doctor_nvrtc(const st_doctor_facts *facts, st_finding *out)
 {
     *out = (st_finding){.part = "nvrtc"};
     snprintf(out->version, sizeof out->version, "%s", facts->nvrtc_version);
+    memcpy(out->where, facts->nvrtc_path, sizeof out->where);
     if (!facts->nvrtc_found) {
         say(out, ST_FINDING_PROBLEM,
             facts->nvrtc_remedy[0] ? facts->nvrtc_remedy
@@ -168,9 +169,8 @@ void st_doctor_counters(const st_machine_facts *machine, st_finding *out)
     } else if (machine->is_container) {
         say(out, ST_FINDING_WARNING,
             "start the container with --cap-add=SYS_ADMIN, or allow all users on the host: "
-            "`options "
-            "nvidia NVreg_RestrictProfilingToAdminUsers=0` in its /etc/modprobe.d/, then restart "
-            "it",
+            "`options nvidia NVreg_RestrictProfilingToAdminUsers=0` in its /etc/modprobe.d/, then "
+            "restart it",
             "the NVIDIA module allows counters to administrators only, and this container has not "
             "CAP_SYS_ADMIN; tuning works, stalls stay unknown");
     } else {

@@ -78,6 +78,7 @@ typedef struct st_doctor_facts {
     int device_count;        // shown; -1 unknown
     bool nvrtc_found;
     char nvrtc_version[48];  // "nvrtc 13.0"
+    char nvrtc_path[512];
     char nvrtc_error[512], nvrtc_remedy[512];
     int nvrtc_archs[ST_DOCTOR_ARCHS];
     int nvrtc_arch_count;

@@ -88,9 +88,8 @@ static const init_row init_rows[] = {
     {101,
      "the driver refuses the device: CUDA_VISIBLE_DEVICES names one that is not there, or MIG "
      "mode is on without an instance",
-     "check CUDA_VISIBLE_DEVICES against `nvidia-smi -L`; with MIG, make one by `sudo nvidia-smi "
-     "mig "
-     "-cgi … -C`"},
+     "check CUDA_VISIBLE_DEVICES against `nvidia-smi -L`; with MIG, make one by `sudo "
+     "nvidia-smi mig -cgi … -C`"},
     {102, "the vGPU of this virtual machine has no licence",
      "have the administrator license it (`nvidia-smi -q | grep License`)"},
     {802,
@@ -117,6 +116,45 @@ static bool hidden_on_purpose(const st_machine_facts *machine)
                                             strcmp(machine->visible_devices, "NoDevFiles") == 0);
 }
 
+static st_code judge_closed_node(const st_machine_facts *machine, const char *name,
+                                 st_finding *out)
+{
+    char remedy[sizeof out->remedy];
+    if (machine->closed_group[0] && strcmp(machine->closed_group, "root") != 0)
+        snprintf(remedy, sizeof remedy,
+                 "join its group: `sudo usermod -aG %s $USER`, then log in again; in a batch job, "
+                 "ask for the GPU",
+                 machine->closed_group);
+    else
+        snprintf(remedy, sizeof remedy,
+                 "have it opened to users (`sudo chmod a+rw /dev/nvidia*`, or the module's option "
+                 "NVreg_DeviceFileMode=0666); in a batch job, ask for the GPU");
+    return judge(out, ST_FAILED, remedy, "%s may not be opened by this user (%s)",
+                 machine->closed_node, name);
+}
+
+static st_code judge_no_node(const st_machine_facts *machine, const char *name, st_finding *out)
+{
+    if (machine->is_container)
+        return judge(out, ST_NOTHING, GIVE_CONTAINER,
+                     "this %s container was not given a GPU: there is no /dev/nvidia0 (%s)",
+                     machine->container, name);
+    if (machine->pci_gpus > 0 && machine->nouveau)
+        return judge(out, ST_FAILED,
+                     "keep nouveau away (`blacklist nouveau` in /etc/modprobe.d/, then `sudo "
+                     "update-initramfs -u`) and restart",
+                     "nouveau holds the GPU, so the NVIDIA module is not loaded (%s)", name);
+    if (machine->pci_gpus > 0)
+        return judge(out, ST_FAILED,
+                     "`sudo modprobe nvidia && sudo nvidia-modprobe -u -c 0`; if that fails, `sudo "
+                     "dmesg | grep -i nvrm` tells why (Secure Boot, or a module built for another "
+                     "kernel)",
+                     "there is a GPU but no /dev/nvidia0: the NVIDIA module is not loaded (%s)",
+                     name);
+    return judge(out, ST_NOTHING, "nothing to do if this machine is only to build",
+                 "a driver is installed, but this machine has no NVIDIA GPU (%s)", name);
+}
+
 // The vague codes: what the machine itself shows is more certain than the driver's word.
 static st_code judge_by_machine(const st_machine_facts *machine, const st_driver_probe *driver,
                                 st_finding *out)
@@ -128,45 +166,12 @@ static st_code judge_by_machine(const st_machine_facts *machine, const st_driver
                      "unset CUDA_VISIBLE_DEVICES, or set it to a device of `nvidia-smi -L`",
                      "CUDA_VISIBLE_DEVICES=\"%s\" leaves no GPU visible (%s)",
                      machine->visible_devices, name);
-    if (machine->closed_nodes > 0) {
-        char remedy[sizeof out->remedy];
-        if (machine->closed_group[0] && strcmp(machine->closed_group, "root") != 0)
-            snprintf(
-                remedy, sizeof remedy,
-                "join its group: `sudo usermod -aG %s $USER`, then log in again; in a batch job, "
-                "ask for the GPU",
-                machine->closed_group);
-        else
-            snprintf(remedy, sizeof remedy,
-                     "have it opened to users (`sudo chmod a+rw /dev/nvidia*`, or the options "
-                     "NVreg_DeviceFileMode=0666 of the module); in a batch job, ask for the GPU");
-        return judge(out, ST_FAILED, remedy, "%s may not be opened by this user (%s)",
-                     machine->closed_node, name);
-    }
+    if (machine->closed_nodes > 0)
+        return judge_closed_node(machine, name, out);
     if (machine->is_wsl && !machine->has_dxg)
         return judge(out, ST_NOTHING, ON_WINDOWS, "WSL has no GPU: /dev/dxg is absent (%s)", name);
-    if (machine->device_nodes == 0 && !machine->has_dxg) {
-        if (machine->is_container)
-            return judge(out, ST_NOTHING, GIVE_CONTAINER,
-                         "this %s container was not given a GPU: there is no /dev/nvidia0 (%s)",
-                         machine->container, name);
-        if (machine->pci_gpus > 0 && machine->nouveau)
-            return judge(
-                out, ST_FAILED,
-                "keep nouveau away (`blacklist nouveau` in /etc/modprobe.d/, then "
-                "`sudo update-initramfs -u`) and restart",
-                "the nouveau module holds the GPU, so the NVIDIA module is not loaded (%s)", name);
-        if (machine->pci_gpus > 0)
-            return judge(
-                out, ST_FAILED,
-                "`sudo modprobe nvidia && sudo nvidia-modprobe -u -c 0`; if that fails, `sudo "
-                "dmesg | grep -i nvrm` tells why (Secure Boot, or a module built for another "
-                "kernel)",
-                "a GPU is there but /dev/nvidia0 is not: the NVIDIA module is not loaded (%s)",
-                name);
-        return judge(out, ST_NOTHING, "nothing to do if this machine is only to build",
-                     "a driver is installed, but this machine has no NVIDIA GPU (%s)", name);
-    }
+    if (machine->device_nodes == 0 && !machine->has_dxg)
+        return judge_no_node(machine, name, out);
     if (!machine->is_wsl && !machine->has_uvm_node)
         return judge(out, ST_FAILED,
                      "`sudo nvidia-modprobe -u`; in a container, pass /dev/nvidia-uvm",

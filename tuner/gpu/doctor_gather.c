@@ -9,6 +9,7 @@
 #include "tuner/gpu/driver_api.h"
 #include "tuner/gpu/gpu.h"
 #include "tuner/gpu/nvml.h"
+#include "tuner/gpu/nvrtc_api.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,6 +56,9 @@ static void gather_nvrtc(st_doctor_facts *facts)
                                           facts->nvrtc_archs, &count, ST_DOCTOR_ARCHS,
                                           &error) == ST_OK;
     facts->nvrtc_arch_count = facts->nvrtc_found ? (int)count : 0;
+    const st_nvrtc *nvrtc = NULL;
+    if (facts->nvrtc_found && st_nvrtc_open(facts->driver.version, &nvrtc, NULL) == ST_OK)
+        memcpy(facts->nvrtc_path, nvrtc->library.path, sizeof facts->nvrtc_path);
     snprintf(facts->nvrtc_error, sizeof facts->nvrtc_error, "%.*s",
              (int)sizeof facts->nvrtc_error - 1, error.what);
     memcpy(facts->nvrtc_remedy, error.remedy, sizeof facts->nvrtc_remedy);

@@ -95,7 +95,7 @@ ST_EMU_ON_FIBER void *st_emu_cluster_shared(const void *own, unsigned rank, SIMT
 
 // --- copies of a thread -----------------------------------------------------------------------------------
 
-void st_emu_copies_drop(st_emu_copy **list) {
+ST_EMU_ON_FIBER void st_emu_copies_drop(st_emu_copy **list) {
     while (*list) {
         st_emu_copy *next = (*list)->next;
         st_free(*list);
@@ -103,7 +103,7 @@ void st_emu_copies_drop(st_emu_copy **list) {
     }
 }
 
-static st_emu_copy *queue_copy(st_emu_runner *runner, st_emu_copy **list) {
+ST_EMU_ON_FIBER static st_emu_copy *queue_copy(st_emu_runner *runner, st_emu_copy **list) {
     st_emu_copy *copy = st_calloc(1, sizeof *copy);
     if (!copy)
         st_emu_stop(runner, NULL, 0, "the host has no memory for an asynchronous copy");
@@ -118,7 +118,7 @@ ST_EMU_ON_FIBER static void do_copy(const st_emu_copy *copy) {
     memset((char *)copy->to + copy->bytes, 0, copy->zeros);
 }
 
-void st_emu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros) {
+ST_EMU_ON_FIBER void st_emu_copy_async(void *to, const void *from, unsigned bytes, unsigned zeros) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     unsigned size = bytes + zeros;
@@ -136,10 +136,10 @@ void st_emu_copy_async(void *to, const void *from, unsigned bytes, unsigned zero
     runner->user = 1;
 }
 
-void st_emu_copy_commit(void) { st_emu_active->current->copy_group++; }
+ST_EMU_ON_FIBER void st_emu_copy_commit(void) { st_emu_active->current->copy_group++; }
 
 // Does those of the oldest groups until `groups_left` closed ones are left.
-void st_emu_copy_wait(unsigned groups_left) {
+ST_EMU_ON_FIBER void st_emu_copy_wait(unsigned groups_left) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     st_emu_fiber *fiber = runner->current;
@@ -152,7 +152,7 @@ void st_emu_copy_wait(unsigned groups_left) {
     runner->user = 1;
 }
 
-void st_emu_copies_finish(st_emu_fiber *fiber) {
+ST_EMU_ON_FIBER void st_emu_copies_finish(st_emu_fiber *fiber) {
     for (st_emu_copy *copy = fiber->copies; copy; copy = copy->next)
         do_copy(copy);
     st_emu_copies_drop(&fiber->copies);
@@ -165,12 +165,12 @@ typedef struct object_state {
     int64_t bytes;
 } object_state;
 
-static object_state unpack(uint64_t word) {
+ST_EMU_ON_FIBER static object_state unpack(uint64_t word) {
     return (object_state){.phase = word & 1u, .pending = word >> 1 & 0x7fffu,
                           .expected = word >> 16 & 0x7fffu, .bytes = (int64_t)word >> 31};
 }
 
-static uint64_t pack(object_state state) {
+ST_EMU_ON_FIBER static uint64_t pack(object_state state) {
     if (state.pending == 0 && state.bytes == 0) { // the phase is complete
         state.phase ^= 1u;
         state.pending = state.expected;
@@ -179,7 +179,7 @@ static uint64_t pack(object_state state) {
            (uint64_t)state.pending << 1 | state.phase;
 }
 
-void st_emu_object_init(simtune_emu_u64 *object, unsigned count) {
+ST_EMU_ON_FIBER void st_emu_object_init(simtune_emu_u64 *object, unsigned count) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     if (count == 0 || count > 0x7fff)
@@ -188,7 +188,7 @@ void st_emu_object_init(simtune_emu_u64 *object, unsigned count) {
     runner->user = 1;
 }
 
-void st_emu_object_arrive(simtune_emu_u64 *object, unsigned expected_bytes) {
+ST_EMU_ON_FIBER void st_emu_object_arrive(simtune_emu_u64 *object, unsigned expected_bytes) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     object_state state = unpack(*object);
@@ -200,7 +200,7 @@ void st_emu_object_arrive(simtune_emu_u64 *object, unsigned expected_bytes) {
     runner->user = 1;
 }
 
-void st_emu_bulk_copy(void *to, const void *from, unsigned bytes, simtune_emu_u64 *object) {
+ST_EMU_ON_FIBER void st_emu_bulk_copy(void *to, const void *from, unsigned bytes, simtune_emu_u64 *object) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     if (bytes % 16 || (uintptr_t)to % 16 || (uintptr_t)from % 16)
@@ -214,7 +214,7 @@ void st_emu_bulk_copy(void *to, const void *from, unsigned bytes, simtune_emu_u6
     runner->user = 1;
 }
 
-static void finish_bulk(st_emu_block *block, const simtune_emu_u64 *object) {
+ST_EMU_ON_FIBER static void finish_bulk(st_emu_block *block, const simtune_emu_u64 *object) {
     for (st_emu_copy **at = &block->bulk; *at;) {
         st_emu_copy *copy = *at;
         if (object && copy->object != object) {
@@ -233,7 +233,7 @@ static void finish_bulk(st_emu_block *block, const simtune_emu_u64 *object) {
 // Copies that nobody waited for: the block is gone, and its shared memory with it.
 void st_emu_bulk_finish(st_emu_block *block) { st_emu_copies_drop(&block->bulk); }
 
-int st_emu_object_test(simtune_emu_u64 *object, unsigned parity) {
+ST_EMU_ON_FIBER int st_emu_object_test(simtune_emu_u64 *object, unsigned parity) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     if (unpack(*object).phase == (parity & 1u)) { // still in the phase of that parity

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulated device's compiler: the host's C++ compiler, run on the template source between
-// templates/emu/cuda_on_cpu.h and a generated tail that makes a table of the wanted kernels.
+// templates/emu/cuda_on_cpu.h and a generated table of the wanted kernels.
 //
 //  1. Everything is written into one fresh folder, which is gone when st_emu_compile returns.
-//  2. Lines of messages are those of the template: the tail begins with a #line of its own.
+//  2. Lines of messages are those of the template: the table begins with a #line of its own.
 //  3. `extern __shared__` arrays are undefined thread-local symbols of the object. All of them are defined
 //     at one place, the end of the static shared memory, by an assembler file beside it.
 //  4. A source that does not compile is an outcome with a log; a compiler that cannot run is an error.
@@ -123,7 +123,7 @@ static st_code find_compiler(host_compiler *out, st_error *error) {
 }
 
 static const char *const device_headers[] = {"cuda_on_cpu.h", "abi.h", "cuda_types.h", "cuda_warp.h",
-                                             "cuda_memory.h", "cuda_math.h"};
+                                             "cuda_memory.h", "cuda_math.h", "kernel_table.h"};
 
 // The folder of the device headers; with `hash` also eight digits of what is in them.
 static st_code header_folder(st_text *folder, char hash[9], st_error *error) {
@@ -173,49 +173,8 @@ st_code st_emu_compiler(char version[48], st_error *error) {
 
 // --- the program's text ----------------------------------------------------------------------------------
 
-static const char tail_top[] =
+static const char table_top[] =
     "\n#line 1 \"simtune's table of kernels\"\n"
-    "extern \"C\" {\n"
-    "struct simtune_emu_thread *simtune_emu_self;\n"
-    "const struct simtune_emu_runtime *simtune_emu_do;\n"
-    "struct simtune_emu_tls_index { unsigned long module, offset; };\n"
-    "__attribute__((visibility(\"hidden\"))) void *__tls_get_addr(simtune_emu_tls_index *index)\n"
-    "{\n"
-    "    return simtune_emu_self->shared + index->offset;\n"
-    "}\n"
-    "}\n"
-    "namespace simtune_emu_tail {\n"
-    "template <unsigned... I> struct places {};\n"
-    "template <unsigned N, unsigned... I> struct count : count<N - 1, N - 1, I...> {};\n"
-    "template <unsigned... I> struct count<0, I...> { typedef places<I...> type; };\n"
-    "template <class T> struct plain { typedef T type; };\n"
-    "template <class T> struct plain<const T> { typedef T type; };\n"
-    "template <class F, F *KERNEL> struct entry;\n"
-    "template <class... A, void (*KERNEL)(A...)> struct entry<void(A...), KERNEL> {\n"
-    "    template <unsigned... I> static void spread(void **arguments, places<I...>)\n"
-    "    {\n"
-    "        (void)arguments;\n"
-    "        KERNEL(*(typename plain<A>::type *)arguments[I]...);\n"
-    "    }\n"
-    "    static void call(void **arguments)\n"
-    "    {\n"
-    "        spread(arguments, typename count<sizeof...(A)>::type());\n"
-    "    }\n"
-    "    static const unsigned sizes[sizeof...(A) + 1];\n"
-    "    static const unsigned argument_count = sizeof...(A);\n"
-    "};\n"
-    "template <class... A, void (*KERNEL)(A...)>\n"
-    "const unsigned entry<void(A...), KERNEL>::sizes[sizeof...(A) + 1] = {sizeof(A)..., 0};\n"
-    "template <class F> struct function_of;\n"
-    "template <class F> struct function_of<F *> { typedef F type; };\n"
-    "}\n"
-    "#define SIMTUNE_EMU_ENTRY(text, ...) \\\n"
-    "    {text, &simtune_emu_tail::entry<simtune_emu_tail::function_of<decltype(&__VA_ARGS__)>::type, "
-    "&__VA_ARGS__>::call, (const void *)&__VA_ARGS__, "
-    "simtune_emu_tail::entry<simtune_emu_tail::function_of<decltype(&__VA_ARGS__)>::type, "
-    "&__VA_ARGS__>::argument_count, "
-    "simtune_emu_tail::entry<simtune_emu_tail::function_of<decltype(&__VA_ARGS__)>::type, "
-    "&__VA_ARGS__>::sizes}\n"
     "static const struct simtune_emu_kernel simtune_emu_kernels[] = {\n";
 
 static void add_quoted(st_text *text, const char *words) {
@@ -228,12 +187,53 @@ static void add_quoted(st_text *text, const char *words) {
     st_text_add(text, "\"");
 }
 
+// NVRTC's options that mean something to the host compiler; the rest says nothing about what is computed.
+typedef enum option_kind { OPTION_OTHER, OPTION_DEFINE, OPTION_UNDEFINE, OPTION_INCLUDE, OPTION_STD } option_kind;
+
+// What options[*at] is and its value; steps over a value that stands by itself ("-D" "NAME").
+static option_kind read_option(const st_compile_job *job, size_t *at, const char **value) {
+    static const struct { const char *word; option_kind kind; } known[] = {
+        {"--define-macro=", OPTION_DEFINE}, {"--undefine-macro=", OPTION_UNDEFINE},
+        {"--include-path=", OPTION_INCLUDE}, {"-std=", OPTION_STD}, {"--std=", OPTION_STD},
+        {"-D", OPTION_DEFINE}, {"-U", OPTION_UNDEFINE}, {"-I", OPTION_INCLUDE},
+    };
+    const char *option = job->options[*at];
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        if (!st_text_starts(option, known[k].word))
+            continue;
+        *value = option + strlen(known[k].word);
+        if (!**value && *at + 1 < job->option_count)
+            *value = job->options[++*at];
+        return known[k].kind;
+    }
+    return OPTION_OTHER;
+}
+
+// Macros stand behind our headers, whose words they must not change.
+static void add_macros(st_text *text, const st_compile_job *job) {
+    for (size_t i = 0; i < job->option_count; i++) {
+        const char *value = NULL;
+        option_kind kind = read_option(job, &i, &value);
+        if (kind == OPTION_UNDEFINE)
+            st_text_addf(text, "#undef %s\n", value);
+        if (kind != OPTION_DEFINE)
+            continue;
+        const char *equals = strchr(value, '=');
+        if (equals)
+            st_text_addf(text, "#define %.*s %s\n", (int)(equals - value), value, equals + 1);
+        else
+            st_text_addf(text, "#define %s 1\n", value);
+    }
+}
+
 static void add_program(st_text *text, const st_compile_job *job) {
-    st_text_add(text, "#include \"cuda_on_cpu.h\"\n#line 1 ");
+    st_text_add(text, "#include \"cuda_on_cpu.h\"\n#include \"kernel_table.h\"\n");
+    add_macros(text, job);
+    st_text_add(text, "#line 1 ");
     add_quoted(text, job->file_name);
     st_text_add(text, "\n");
     st_text_add(text, job->source);
-    st_text_add(text, tail_top);
+    st_text_add(text, table_top);
     for (size_t k = 0; k < job->kernel_count; k++) {
         st_text_add(text, "#line 1 \"the kernel ");
         for (const char *c = job->kernels[k]; *c; c++)
@@ -245,7 +245,7 @@ static void add_program(st_text *text, const st_compile_job *job) {
     }
     st_text_addf(text,
                  "{0, 0, 0, 0, 0}};\n"
-                 "extern \"C\" __attribute__((visibility(\"default\"))) extern const struct "
+                 "extern \"C\" __attribute__((visibility(\"default\"))) const struct "
                  "simtune_emu_module " SIMTUNE_EMU_MODULE_SYMBOL ";\n"
                  "const struct simtune_emu_module " SIMTUNE_EMU_MODULE_SYMBOL
                  " = {%u, %zu, simtune_emu_kernels, &simtune_emu_self, &simtune_emu_do};\n",
@@ -303,24 +303,14 @@ static void release(arguments *of) {
         st_free(of->list[i]);
 }
 
-// NVRTC's options that mean something to the host compiler; the rest says nothing about what is computed.
 static void add_options(arguments *to, const st_compile_job *job) {
-    static const struct { const char *from, *into; } known[] = {
-        {"--define-macro=", "-D"}, {"--undefine-macro=", "-U"}, {"--include-path=", "-I"},
-        {"-std=", "-std="}, {"--std=", "-std="}, {"-D", "-D"}, {"-U", "-U"}, {"-I", "-I"},
-    };
     for (size_t i = 0; i < job->option_count; i++) {
-        const char *option = job->options[i];
-        for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-            size_t length = strlen(known[k].from);
-            if (strncmp(option, known[k].from, length) != 0)
-                continue;
-            const char *value = option + length;
-            if (!*value && i + 1 < job->option_count) // "-D" "NAME"
-                value = job->options[++i];
-            add(to, st_format("%s%s", known[k].into, value));
-            break;
-        }
+        const char *value = NULL;
+        option_kind kind = read_option(job, &i, &value);
+        if (kind == OPTION_INCLUDE)
+            add(to, st_format("-I%s", value));
+        else if (kind == OPTION_STD)
+            add(to, st_format("-std=%s", value));
     }
 }
 
@@ -330,7 +320,7 @@ static void add_flags(arguments *to, const host_compiler *compiler, const st_com
         "-std=c++11", "-O1", "-fPIC", "-w", "-pipe", "-DSIMTUNE_EMULATED=1", "-fvisibility=hidden",
         "-fno-exceptions", "-fno-rtti", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off",
         "-fno-math-errno", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
-        "-fno-threadsafe-statics",
+        "-fno-threadsafe-statics", "-fstack-clash-protection",
     };
     static const char *const gcc_flags[] = {
         "-fno-gnu-unique", "-fno-extern-tls-init",

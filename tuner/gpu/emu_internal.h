@@ -19,7 +19,12 @@
 #define ST_EMU_MESSAGE 768
 
 // Functions that run on a fiber's stack: AddressSanitizer must not take it for the thread's own.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ST_EMU_ADDRESS_SANITIZER
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(ST_EMU_ADDRESS_SANITIZER)
 #define ST_EMU_ON_FIBER __attribute__((no_sanitize_address))
 #else
 #define ST_EMU_ON_FIBER

@@ -81,7 +81,7 @@ st_code st_emu_check_range(const st_gpu *gpu, const char *what, st_gpu_pointer a
                    bytes, (unsigned long long)at);
 }
 
-void st_emu_explain_address(void *context, uintptr_t address, char *out, size_t capacity) {
+ST_EMU_ON_FIBER void st_emu_explain_address(void *context, uintptr_t address, char *out, size_t capacity) {
     const st_gpu *gpu = context;
     for (size_t i = 0; i < gpu->allocation_count; i++) {
         const st_emu_allocation *near = &gpu->allocations[i];

@@ -135,7 +135,7 @@ ST_EMU_ON_FIBER void st_emu_fiber_start(void) {
 
 // --- failing -----------------------------------------------------------------------------------------
 
-void st_emu_message(st_emu_runner *runner, const st_emu_block *block, const st_emu_fiber *fiber,
+ST_EMU_ON_FIBER void st_emu_message(st_emu_runner *runner, const st_emu_block *block, const st_emu_fiber *fiber,
                     const char *format, ...) {
     char *out = runner->message;
     size_t capacity = sizeof runner->message;
@@ -157,7 +157,7 @@ void st_emu_message(st_emu_runner *runner, const st_emu_block *block, const st_e
     runner->failed = true;
 }
 
-void st_emu_stop(st_emu_runner *runner, SIMTUNE_EMU_PLACE, const char *format, ...) {
+ST_EMU_ON_FIBER void st_emu_stop(st_emu_runner *runner, SIMTUNE_EMU_PLACE, const char *format, ...) {
     char sentence[ST_EMU_MESSAGE / 2];
     va_list arguments;
     va_start(arguments, format);
@@ -172,7 +172,7 @@ void st_emu_stop(st_emu_runner *runner, SIMTUNE_EMU_PLACE, const char *format, .
     __builtin_unreachable(); // invariant 5
 }
 
-static void fail_at(const char *what, SIMTUNE_EMU_PLACE) {
+ST_EMU_ON_FIBER static void fail_at(const char *what, SIMTUNE_EMU_PLACE) {
     st_emu_stop(st_emu_active, file, line, "%s", what);
 }
 

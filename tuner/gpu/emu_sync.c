@@ -62,9 +62,9 @@ ST_EMU_ON_FIBER static void shuffle(st_emu_runner *runner, st_emu_block *block, 
         unsigned source = shuffle_source(kind, lane, warp->argument[lane], warp->width[lane]);
         if (!(lanes >> source & 1u)) {
             st_emu_fiber *reader = &block->fibers[w * ST_EMU_WARP + lane];
-            const char *why = w * ST_EMU_WARP + source >= block->threads ? "does not exist"
-                              : !(warp->alive >> source & 1u)            ? "has exited"
-                                                                         : "is not in the mask";
+            const char *why = !(warp->mask[lane] >> source & 1u) ? "is not in the mask"
+                              : w * ST_EMU_WARP + source >= block->threads ? "does not exist"
+                                                                           : "has exited";
             runner->current = reader;
             st_emu_stop(runner, reader->file, reader->line,
                         "%s reads lane %u, which %s (mask 0x%08x)", collective_names[kind], source,
@@ -300,11 +300,16 @@ static int add_thread(char *out, size_t capacity, const st_emu_fiber *fiber) {
     return snprintf(out, capacity, "thread (%u,%u,%u)", at->x, at->y, at->z);
 }
 
-static int add_place(char *out, size_t capacity, const st_emu_fiber *fiber) {
-    const char *what = fiber->state == ST_EMU_AT_COLLECTIVE ? collective_names[fiber->kind]
-                       : fiber->state == ST_EMU_AT_CLUSTER  ? "the cluster's barrier"
-                       : fiber->barrier                     ? "a named barrier"
-                                                            : "__syncthreads";
+static int add_place(char *out, size_t capacity, const st_emu_block *block,
+                     const st_emu_fiber *fiber) {
+    if (fiber->state == ST_EMU_AT_COLLECTIVE)
+        return snprintf(out, capacity, " waits at %s with mask 0x%08x (%s:%d)",
+                        collective_names[fiber->kind],
+                        block->warps[fiber->index / ST_EMU_WARP].mask[fiber->index % ST_EMU_WARP],
+                        fiber->file, fiber->line);
+    const char *what = fiber->state == ST_EMU_AT_CLUSTER ? "the cluster's barrier"
+                       : fiber->barrier                  ? "a named barrier"
+                                                         : "__syncthreads";
     return snprintf(out, capacity, " waits at %s (%s:%d)", what, fiber->file, fiber->line);
 }
 
@@ -333,16 +338,12 @@ void st_emu_describe_wait(const st_emu_block *block, const st_emu_fiber *fiber, 
     const st_emu_fiber *missing = find_missing(block, fiber);
     size_t n = (size_t)add_thread(out, capacity, fiber);
     if (n < capacity)
-        n += (size_t)add_place(out + n, capacity - n, fiber);
-    if (n < capacity && fiber->state == ST_EMU_AT_COLLECTIVE)
-        n += (size_t)snprintf(out + n, capacity - n, " with mask 0x%08x",
-                              block->warps[fiber->index / ST_EMU_WARP]
-                                  .mask[fiber->index % ST_EMU_WARP]);
+        n += (size_t)add_place(out + n, capacity - n, block, fiber);
     if (!missing || n >= capacity)
         return;
     n += (size_t)snprintf(out + n, capacity - n, "; ");
     if (n < capacity)
         n += (size_t)add_thread(out + n, capacity - n, missing);
     if (n < capacity)
-        add_place(out + n, capacity - n, missing);
+        add_place(out + n, capacity - n, block, missing);
 }

@@ -48,7 +48,7 @@ ST_EMU_ON_FIBER static void on_tick(int signal) {
     st_emu_yield();
 }
 
-static void describe_fault(st_emu_runner *runner, int signal, const siginfo_t *info) {
+ST_EMU_ON_FIBER static void describe_fault(st_emu_runner *runner, int signal, const siginfo_t *info) {
     const st_emu_fiber *fiber = runner->current;
     const st_emu_block *block = runner->block;
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -71,7 +71,7 @@ static void describe_fault(st_emu_runner *runner, int signal, const siginfo_t *i
                    where || text[0] ? ": " : "", where ? where : text);
 }
 
-static void on_fault(int signal, siginfo_t *info, void *context) {
+ST_EMU_ON_FIBER static void on_fault(int signal, siginfo_t *info, void *context) {
     (void)context;
     st_emu_runner *runner = st_emu_active;
     if (!runner || !runner->in_fibers) {

@@ -3,10 +3,11 @@
 //
 // Invariants:
 //  1. SIMTUNE_LIBNVRTC, where set, is the only library that is tried.
-//  2. A library of a CUDA major above the driver's is never tried: the driver could not load its code.
+//  2. A library of a CUDA major above the driver's is never tried: the driver could not load its
+//  code.
 //  3. Majors are tried from the newest downward; within a major the places are tried in this order:
-//     SIMTUNE_CUDA_LIBRARIES, CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, the loader's
-//     own path, .deps/cuda of the source tree, cuda/ in the user's data folder.
+//     SIMTUNE_CUDA_LIBRARIES, CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, the
+//     loader's own path, .deps/cuda of the source tree, cuda/ in the user's data folder.
 //  4. SIMTUNE_IGNORE_TOOLKIT=1 leaves out installed toolkits and the loader's path, so that the way
 //     without a toolkit can be tested on a machine that has one.
 #include "tuner/gpu/nvrtc_api.h"
@@ -27,7 +28,8 @@
 #define NEWEST_MAJOR 13 // raised once a newer one was tested
 #define MAX_NAMES 64
 #define REMEDY                                                                                     \
-    "install the CUDA toolkit (12.6 or later), or set SIMTUNE_CUDA_LIBRARIES to a folder that holds "  \
+    "install the CUDA toolkit (12.6 or later), or set SIMTUNE_CUDA_LIBRARIES to a folder that "    \
+    "holds "                                                                                       \
     "the PyPI package nvidia-cuda-nvrtc, or SIMTUNE_LIBNVRTC to the library itself"
 
 // The names to try, in order; the last is followed by NULL.
@@ -137,8 +139,8 @@ static st_code load(st_nvrtc *api, st_error *error) {
         ST_NVRTC_FUNCTIONS(X)
 #undef X
     };
-    st_code code = st_library_load(&api->library, symbols, sizeof symbols / sizeof *symbols, REMEDY,
-                                   error);
+    st_code code =
+        st_library_load(&api->library, symbols, sizeof symbols / sizeof *symbols, REMEDY, error);
     if (code)
         return code;
     if (st_fault_here(ST_FAULT_NVRTC) || api->Version(&api->major, &api->minor) != NVRTC_SUCCESS)

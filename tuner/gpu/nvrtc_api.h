@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC, opened at run time. Promise: the library that is chosen makes code which the driver on this
-// machine can load (its CUDA major is not above the driver's); where none is found, the message names
-// every place that was tried.
+// NVRTC, opened at run time. Promise: the library that is chosen makes code which the driver on
+// this machine can load (its CUDA major is not above the driver's); where none is found, the
+// message names every place that was tried.
 #ifndef SIMTUNE_GPU_NVRTC_API_H
 #define SIMTUNE_GPU_NVRTC_API_H
 
@@ -32,7 +32,7 @@
 typedef struct st_nvrtc {
     st_library library;
     int major, minor;
-    char version[48]; // "nvrtc 13.0"
+    char version[48];     // "nvrtc 13.0"
     long long file_bytes; // of the library: tells builds of one version apart; -1 unknown
 #define X(type, name, arguments) type(*name) arguments;
     ST_NVRTC_FUNCTIONS(X)
@@ -43,7 +43,8 @@ typedef struct st_nvrtc {
 // One NVRTC a process: the first success is kept and handed out again. Borrowed.
 st_code st_nvrtc_open(int driver_cuda, const st_nvrtc **out, st_error *error);
 
-// CUDA version × 1000 that the installed driver supports, -1 when there is no driver. Makes no context.
+// CUDA version × 1000 that the installed driver supports, -1 when there is no driver. Makes no
+// context.
 int st_driver_cuda_version(void);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that the pool makes real code with real NVRTC: a cubin for every arch that it knows, names,
-// includes, errors, and a cache that answers with the same bytes. Skipped where there is no NVRTC.
+// Proves that the pool makes real code with real NVRTC: a cubin for every arch that it knows,
+// names, includes, errors, and a cache that answers with the same bytes. Skipped where there is no
+// NVRTC.
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/base/text.h"
@@ -67,9 +68,15 @@ static st_pool *open_pool(const char *cache) {
 }
 
 static st_compile_job job_for(uint64_t id, const char *arch) {
-    st_compile_job job = {.id = id, .backend = "cuda", .arch = arch, .file_name = "add.cu",
-                          .source = kernels_source, .includes = &config, .include_count = 1,
-                          .kernels = both, .kernel_count = 2};
+    st_compile_job job = {.id = id,
+                          .backend = "cuda",
+                          .arch = arch,
+                          .file_name = "add.cu",
+                          .source = kernels_source,
+                          .includes = &config,
+                          .include_count = 1,
+                          .kernels = both,
+                          .kernel_count = 2};
     return job;
 }
 
@@ -171,9 +178,10 @@ static void options_of_the_job_win(void **state) {
     static const char *const options[] = {"--std=c++17", "-DVALUE=3"};
     static const char *const kernels[] = {"k"};
     st_compile_job job = job_for(1, "sm_80");
-    job.source = "template <int V> void f() { if constexpr (V == 3) ; else static_assert(V, \"\"); }\n"
-                 "static_assert(__cplusplus == 201703L, \"\");\n"
-                 "__global__ void k() { f<VALUE>(); }\n";
+    job.source =
+        "template <int V> void f() { if constexpr (V == 3) ; else static_assert(V, \"\"); }\n"
+        "static_assert(__cplusplus == 201703L, \"\");\n"
+        "__global__ void k() { f<VALUE>(); }\n";
     job.options = options;
     job.option_count = 2;
     job.kernels = kernels;
@@ -258,6 +266,61 @@ static void equal_jobs_are_compiled_once(void **state) {
     st_pool_close(pool);
 }
 
+// Faults are armed in the processes of the pool, by the environment that they start with.
+static void faults_of_a_process_are_reported(const char *kind, int most) {
+    bool hurt = false;
+    static const char *const kernel[] = {"k"};
+    for (int n = 1; n <= most; ++n) {
+        char fault[40];
+        snprintf(fault, sizeof fault, "%s:%d", kind, n);
+        setenv("SIMTUNE_FAULT", fault, 1);
+        st_pool_options options = {.processes = 1};
+        st_pool *pool = NULL;
+        st_error error = {0};
+        st_compiled compiled = {0};
+        bool got = false;
+        assert_int_equal(st_pool_open(&options, &pool, &error), ST_OK);
+        st_compile_job job = job_for(7, "sm_90");
+        job.source = "__global__ void k() {}";
+        job.kernels = kernel;
+        job.kernel_count = 1;
+        st_code code = st_pool_submit(pool, &job, &error);
+        if (!code)
+            code = st_pool_next(pool, 240, &compiled, &got, &error);
+        assert_true(code ? error.what[0] != 0 : got); // never silence
+        if (got && compiled.outcome == ST_COMPILED) {
+            assert_true(compiled.image_bytes > 64);
+            assert_int_equal(compiled.kernel_count, 1);
+        } else {
+            hurt = true;
+            assert_true(code || compiled.log[0]);
+        }
+        if (got)
+            st_compiled_release(&compiled);
+        st_pool_close(pool);
+    }
+    unsetenv("SIMTUNE_FAULT");
+    assert_true(hurt);
+}
+
+static void every_failing_call_of_nvrtc_is_reported(void **state) {
+    (void)state;
+    need_nvrtc();
+    faults_of_a_process_are_reported("nvrtc", 10);
+}
+
+static void every_failing_allocation_of_a_process_is_reported(void **state) {
+    (void)state;
+    need_nvrtc();
+    faults_of_a_process_are_reported("allocation", 40);
+}
+
+static void every_failing_system_call_of_a_process_is_reported(void **state) {
+    (void)state;
+    need_nvrtc();
+    faults_of_a_process_are_reported("system", 12);
+}
+
 static void an_unknown_backend_is_an_error(void **state) {
     (void)state;
     st_pool *pool = open_pool(NULL);
@@ -324,6 +387,9 @@ int main(int argc, char **argv) {
         TEST(the_cache_answers_with_the_same_bytes),
         TEST(a_damaged_file_is_compiled_anew),
         TEST(equal_jobs_are_compiled_once),
+        TEST(every_failing_call_of_nvrtc_is_reported),
+        TEST(every_failing_allocation_of_a_process_is_reported),
+        TEST(every_failing_system_call_of_a_process_is_reported),
         TEST(an_unknown_backend_is_an_error),
         TEST(what_is_absent_is_named_with_the_remedy),
     };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves that the compile pool loses no job and no more than one: crashes, hangs, garbage and early
-// deaths of its processes (this very program plays them), that what is cached is what was compiled, and
-// that damage in the cache is noticed. With NVRTC present, real code is made for every arch that it knows.
+// deaths of its processes (this very program plays them), that what is cached is what was compiled,
+// and that damage in the cache is noticed. With NVRTC present, real code is made for every arch
+// that it knows.
 #include "tuner/base/clock.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
@@ -22,7 +23,8 @@
 
 #include <cmocka.h>
 
-// --- the child's part: what it does stands in the source that it is asked to compile ---------------
+// --- the child's part: what it does stands in the source that it is asked to compile
+// ---------------
 
 static void say(const json_t *json, const void *blob, size_t length) {
     st_error error;
@@ -87,7 +89,8 @@ static void play(const st_compile_job *job) {
     if (strcmp(act, "hang") == 0)
         for (;;)
             pause();
-    if (strcmp(act, "garbage") == 0 && write(3, "not a frame at all, but long enough to look at", 46))
+    if (strcmp(act, "garbage") == 0 &&
+        write(3, "not a frame at all, but long enough to look at", 46))
         for (;;)
             pause();
     if (strcmp(act, "wrong id") == 0) {
@@ -101,9 +104,9 @@ static void play(const st_compile_job *job) {
         say_compiled(&other, ST_COMPILED, 5);
     }
     if (strcmp(act, "failed") == 0) {
-        json_t *json = json_pack("{s:s, s:I, s:i, s:s, s:s}", "type", "failed", "id",
-                                 (json_int_t)job->id, "code", ST_NOTHING, "what", "no compiler",
-                                 "remedy", "get one");
+        json_t *json =
+            json_pack("{s:s, s:I, s:i, s:s, s:s}", "type", "failed", "id", (json_int_t)job->id,
+                      "code", ST_NOTHING, "what", "no compiler", "remedy", "get one");
         say(json, NULL, 0);
         json_decref(json);
         return;
@@ -131,7 +134,8 @@ static int act_as_child(void) {
     }
 }
 
-// --- the parent's part -----------------------------------------------------------------------------
+// --- the parent's part
+// -----------------------------------------------------------------------------
 
 static char folder[64];
 
@@ -167,8 +171,13 @@ static st_pool *open_pool(int processes, double first_limit, const char *cache) 
 
 static void submit_fake(st_pool *pool, uint64_t id, const char *act) {
     static const char *const kernels[] = {"k<1>"};
-    st_compile_job job = {.id = id, .backend = "fake", .arch = "sm_90", .file_name = "k.cu",
-                          .source = act, .kernels = kernels, .kernel_count = 1};
+    st_compile_job job = {.id = id,
+                          .backend = "fake",
+                          .arch = "sm_90",
+                          .file_name = "k.cu",
+                          .source = act,
+                          .kernels = kernels,
+                          .kernel_count = 1};
     st_error error;
     assert_int_equal(st_pool_submit(pool, &job, &error), ST_OK);
 }
@@ -408,8 +417,13 @@ static void allocation_failures_are_reported(void **state) {
     for (unsigned long n = 1;; ++n) {
         st_pool_options options = {.processes = 1, .cache_folder = folder};
         static const char *const kernels[] = {"k"};
-        st_compile_job job = {.id = 1, .backend = "fake", .arch = "sm_90", .file_name = "k.cu",
-                              .source = "fine", .kernels = kernels, .kernel_count = 1};
+        st_compile_job job = {.id = 1,
+                              .backend = "fake",
+                              .arch = "sm_90",
+                              .file_name = "k.cu",
+                              .source = "fine",
+                              .kernels = kernels,
+                              .kernel_count = 1};
         st_pool *pool = NULL;
         st_error error = {0};
         st_compiled compiled = {0};
@@ -433,13 +447,21 @@ static void allocation_failures_are_reported(void **state) {
     }
 }
 
-// --- the cache -------------------------------------------------------------------------------------
+// --- the cache
+// -------------------------------------------------------------------------------------
 
-static st_compile_job job_with(const char *source, const char *const *options, size_t option_count) {
+static st_compile_job job_with(const char *source, const char *const *options,
+                               size_t option_count) {
     static const char *const kernels[] = {"k"};
-    st_compile_job job = {.id = 1, .backend = "cuda", .arch = "sm_90", .file_name = "k.cu",
-                          .source = source, .options = options, .option_count = option_count,
-                          .kernels = kernels, .kernel_count = 1};
+    st_compile_job job = {.id = 1,
+                          .backend = "cuda",
+                          .arch = "sm_90",
+                          .file_name = "k.cu",
+                          .source = source,
+                          .options = options,
+                          .option_count = option_count,
+                          .kernels = kernels,
+                          .kernel_count = 1};
     return job;
 }
 
@@ -511,8 +533,13 @@ static void files_reached_by_include_folders_are_in_the_key(void **state) {
 }
 
 static st_compiled sample_result(char **names) {
-    st_compiled compiled = {.id = 3, .seconds = 0.25, .image = "cubin\0bytes", .image_bytes = 11,
-                            .lowered_names = names, .kernel_count = 2, .log = "a warning"};
+    st_compiled compiled = {.id = 3,
+                            .seconds = 0.25,
+                            .image = "cubin\0bytes",
+                            .image_bytes = 11,
+                            .lowered_names = names,
+                            .kernel_count = 2,
+                            .log = "a warning"};
     compiled.outcome = ST_COMPILED;
     strcpy(compiled.compiler, "nvrtc 13.0");
     return compiled;
@@ -598,24 +625,32 @@ static void trimming_takes_the_oldest_of_ours_only(void **state) {
     assert_int_equal(access(kept, F_OK), 0);
 }
 
-// --- frames from an untrusted side -----------------------------------------------------------------
+// --- frames from an untrusted side
+// -----------------------------------------------------------------
 
 static void broken_job_frames_are_refused(void **state) {
     (void)state;
     static const char *const kernels[] = {"k<1>"};
     static const char *const options[] = {"-DX"};
     const st_source_text include = {"a.cuh", "int a;"};
-    st_compile_job job = {.id = 5, .backend = "cuda", .arch = "sm_90", .file_name = "k.cu",
-                          .source = "x", .includes = &include, .include_count = 1,
-                          .options = options, .option_count = 1, .kernels = kernels,
+    st_compile_job job = {.id = 5,
+                          .backend = "cuda",
+                          .arch = "sm_90",
+                          .file_name = "k.cu",
+                          .source = "x",
+                          .includes = &include,
+                          .include_count = 1,
+                          .options = options,
+                          .option_count = 1,
+                          .kernels = kernels,
                           .kernel_count = 1};
     json_t *json = NULL;
     st_text blob;
     st_text_init(&blob);
     assert_int_equal(st_job_encode(&job, &json, &blob, NULL), ST_OK);
     for (size_t length = 0; length <= blob.length; ++length) {
-        st_frame frame = {.json = json_incref(json), .blob = st_malloc(length + 1),
-                          .blob_length = length};
+        st_frame frame = {
+            .json = json_incref(json), .blob = st_malloc(length + 1), .blob_length = length};
         memcpy(frame.blob, blob.data, length);
         st_received_job received;
         st_code code = st_job_decode(&frame, &received, NULL);
@@ -633,8 +668,8 @@ static void broken_job_frames_are_refused(void **state) {
         for (size_t w = 0; w < sizeof wrong / sizeof *wrong; ++w) {
             json_t *changed = json_copy(json);
             json_object_set_new(changed, counts[c], json_integer(wrong[w]));
-            st_frame frame = {.json = changed, .blob = st_malloc(blob.length),
-                              .blob_length = blob.length};
+            st_frame frame = {
+                .json = changed, .blob = st_malloc(blob.length), .blob_length = blob.length};
             memcpy(frame.blob, blob.data, blob.length);
             st_received_job received;
             assert_int_equal(st_job_decode(&frame, &received, NULL), ST_FAILED);

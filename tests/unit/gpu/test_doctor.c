@@ -4,6 +4,8 @@
 #include "tuner/base/memory.h"
 #include "tuner/base/text.h"
 #include "tuner/gpu/doctor.h"
+#include "tuner/gpu/driver_api.h"
+#include "tuner/gpu/nvml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -210,6 +212,7 @@ static st_doctor_facts *new_facts(void)
         .readable = true, .virtualization = 0, .mig_mode = 0};
     facts->nvrtc_found = true;
     snprintf(facts->nvrtc_version, sizeof facts->nvrtc_version, "nvrtc 13.0");
+    snprintf(facts->nvrtc_path, sizeof facts->nvrtc_path, "/usr/lib/libnvrtc.so.13");
     const int archs[] = {75, 80, 90, 100};
     memcpy(facts->nvrtc_archs, archs, sizeof archs);
     facts->nvrtc_arch_count = 4;
@@ -280,6 +283,7 @@ static void compiler_and_nvml_messages(void **state)
     st_doctor_nvrtc(facts, &finding);
     assert_int_equal(finding.state, ST_FINDING_OK);
     expect("nvrtc", &finding, "compiles for 75 80 90 100", "");
+    assert_string_equal(finding.where, "/usr/lib/libnvrtc.so.13");
     facts->nvrtc_found = false;
     facts->nvrtc_arch_count = 0;
     st_doctor_nvrtc(facts, &finding);
@@ -551,6 +555,45 @@ static void kinds_of_machine(void **state)
     }
 }
 
+// The whole, over a counterfeit driver and NVML and an empty machine.
+static void gathering(void **state)
+{
+    (void)state;
+    char folder[128];
+    setenv("SIMTUNE_LIBCUDA", FAKE_CUDA, 1);
+    setenv("SIMTUNE_LIBNVML", FAKE_NVML, 1);
+    snprintf(folder, sizeof folder, "%s/cache", root);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    put("/file", "");
+    snprintf(folder, sizeof folder, "%s/file/locks", root); // cannot be made: under a file
+    setenv("SIMTUNE_RUNTIME", folder, 1);
+    st_machine_root = root;
+    st_doctor_facts *facts = malloc(sizeof *facts);
+    assert_non_null(facts);
+    st_doctor_gather(facts);
+    assert_true(facts->driver.found);
+    assert_int_equal(facts->driver.init_result, 0);
+    assert_string_equal(facts->driver.path, FAKE_CUDA);
+    assert_int_equal(facts->device_count, 1);
+    assert_true(facts->devices[0].readable);
+    assert_string_equal(facts->devices[0].facts.name, "Counterfeit 0");
+    assert_int_equal(facts->devices[0].virtualization, 0);
+    assert_int_equal(facts->devices[0].mig_mode, 0);
+    assert_true(facts->nvml_found);
+    assert_string_equal(facts->nvml_path, FAKE_NVML);
+    assert_string_equal(facts->nvml_version, "13.580.95.05");
+    assert_true(facts->cache.usable);
+    assert_false(facts->runtime.usable);
+    assert_true(facts->runtime.error[0]);
+    assert_int_equal(facts->nvrtc_found, facts->nvrtc_path[0] != '\0'); // as this machine has it
+    free(facts);
+    st_nvml_close();
+    st_driver_close();
+    st_machine_root = "";
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("SIMTUNE_RUNTIME");
+}
+
 // A container sees the host's bus, which does not make its GPU ours.
 static void bus_of_the_host(void **state)
 {
@@ -575,6 +618,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(machine_with_gpus, make_root, remove_root),
         cmocka_unit_test_setup_teardown(closed_device_nodes, make_root, remove_root),
         cmocka_unit_test_setup_teardown(kinds_of_machine, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(gathering, make_root, remove_root),
         cmocka_unit_test(bus_of_the_host),
     };
     return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several commands need: the store with the shipped history, and the device that the user means.
+#include "tuner/base/memory.h"
+#include "tuner/base/paths.h"
+#include "tuner/cli/cli.h"
+#include "tuner/gpu/gpu.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+// --- the shipped history -------------------------------------------------------------------------------------
+
+static int is_history(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 9 && strcmp(entry->d_name + length - 9, ".jsonl.gz") == 0;
+}
+
+st_code st_cli_import_shipped(st_store *store, st_error *error)
+{
+    st_text folder, path;
+    st_text_init(&folder);
+    st_text_init(&path);
+    st_code code = st_paths_shipped("db/history", &folder, NULL);
+    struct dirent **files = NULL;
+    int count = code == ST_OK ? scandir(st_text_string(&folder), &files, is_history, alphasort) : 0;
+    code = ST_OK; // a program installed without history still works
+    for (int i = 0; i < count; i++) {
+        size_t added;
+        st_text_clear(&path);
+        st_text_addf(&path, "%s/%s", st_text_string(&folder), files[i]->d_name);
+        if (code == ST_OK)
+            code = st_history_import(store, st_text_string(&path), true, &added, error);
+        free(files[i]);
+    }
+    free(files);
+    st_text_release(&path);
+    st_text_release(&folder);
+    return code;
+}
+
+st_code st_cli_store(st_cli *cli, st_store_mode mode, st_store **out, st_error *error)
+{
+    const char *path = st_parsed_text(cli->parsed, "db");
+    st_code code = st_store_open(path, mode, out, error);
+    if (code != ST_NOTHING || path || mode == ST_STORE_WRITE)
+        return code;
+    // No store yet: what is shipped is all that is known.
+    code = st_store_open(":memory:", ST_STORE_WRITE, out, error);
+    if (code == ST_OK && (code = st_cli_import_shipped(*out, error)) != ST_OK) {
+        st_store_close(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
+// --- archs ---------------------------------------------------------------------------------------------------
+
+st_code st_cli_arch(const char *word, int *cc, st_error *error)
+{
+    const char *digits = strncmp(word, "sm_", 3) == 0        ? word + 3
+                         : strncmp(word, "compute_", 8) == 0 ? word + 8
+                                                             : word;
+    int64_t number;
+    size_t length = strspn(digits, "0123456789");
+    bool fine = length >= 2 && length <= 3 && (digits[length] == '\0' ||
+                                               ((digits[length] == 'a' || digits[length] == 'f') && !digits[length + 1]));
+    char plain[8];
+    snprintf(plain, sizeof plain, "%.*s", (int)(fine ? length : 0), digits);
+    if (!fine || !st_text_to_int(plain, &number) || number < 75 || number > 129)
+        return st_fail(error, ST_USAGE, "name an arch like sm_80, sm_90, sm_100, or auto", "there is no arch %s",
+                       word);
+    *cc = (int)number;
+    return ST_OK;
+}
+
+// --- the device ------------------------------------------------------------------------------------------------
+
+static bool contains_ignoring_case(const char *text, const char *part)
+{
+    size_t length = strlen(part);
+    for (; *text; text++)
+        if (strncasecmp(text, part, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_meant(const st_device_facts *facts, const char *wish)
+{
+    int64_t number;
+    if (st_text_to_int(wish, &number))
+        return number == facts->ordinal;
+    return strncasecmp(facts->uuid, wish, strlen(wish)) == 0 || contains_ignoring_case(facts->name, wish);
+}
+
+// Counts devices; a driver that is absent is no device, one that is broken is an error.
+static st_code count_devices(const st_gpu_operations *ops, int *count, st_error *error)
+{
+    st_error why = {0};
+    st_code code = ops->count(count, &why);
+    if (code == ST_NOTHING) {
+        *count = 0;
+        return ST_OK;
+    }
+    if (code != ST_OK) {
+        if (error)
+            *error = why;
+        return st_error_prefix(error, "a GPU driver is here but cannot be used") == ST_NO_MEMORY
+                   ? ST_NO_MEMORY
+                   : (error ? (error->code = ST_NOTHING) : ST_NOTHING);
+    }
+    return ST_OK;
+}
+
+st_code st_cli_find_device(st_cli *cli, st_cli_device *out, st_error *error)
+{
+    const char *wish = st_parsed_text(cli->parsed, "device"), *arch = st_parsed_text(cli->parsed, "arch");
+    *out = (st_cli_device){.backend = "cuda"};
+    int cc = -1, count = 0;
+    st_code code = arch && strcmp(arch, "auto") != 0 ? st_cli_arch(arch, &cc, error) : ST_OK;
+    bool emulated = wish && strncmp(wish, "emu", 3) == 0;
+    if (emulated) {
+        out->backend = "emu";
+        wish = wish[3] == ':' ? wish + 4 : "0";
+    }
+    const st_gpu_operations *ops = st_gpu_backend(out->backend);
+    if (code == ST_OK && !ops)
+        code = st_fail(error, ST_FAILED, NULL, "this program was built without the backend %s", out->backend);
+    if (code == ST_OK)
+        code = count_devices(ops, &count, error);
+    for (int i = 0; i < count && code == ST_OK && !out->present; i++) {
+        st_device_facts facts;
+        code = ops->facts(i, &facts, error);
+        if (code == ST_OK && (!wish || is_meant(&facts, wish)) && (cc < 0 || facts.cc == cc)) {
+            out->present = true;
+            out->ordinal = i;
+            out->facts = facts;
+        }
+    }
+    if (code == ST_OK && wish && !out->present && count)
+        code = st_fail(error, ST_NOTHING, "simtune devices lists them", "none of the %d devices here is %s", count,
+                       wish);
+    else if (code == ST_OK && wish && !out->present)
+        code = st_fail(error, ST_NOTHING, "simtune doctor says why", "there is no device %s: no GPU is usable here",
+                       wish);
+    return code;
+}

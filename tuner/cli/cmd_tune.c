@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// simtune tune. Three ways: measure on the GPU at hand; without one, from recorded history (DESIGN.md §10);
+// --dry-run says what would be done.
+#include "reports/summary.h"
+#include "tuner/base/clock.h"
+#include "tuner/base/memory.h"
+#include "tuner/base/paths.h"
+#include "tuner/cli/tune_options.h"
+#include "tuner/publish.h"
+
+#include <math.h>
+#include <string.h>
+
+// --- progress ------------------------------------------------------------------------------------------------
+
+typedef struct talk {
+    FILE *out;
+    bool terminal;
+    double last;
+    bool line_open; // a progress line stands without its newline
+} talk;
+
+static void add_duration(double ns, char *out, size_t capacity)
+{
+    if (isnan(ns))
+        snprintf(out, capacity, "-");
+    else if (ns < 1e6)
+        snprintf(out, capacity, "%.2f µs", ns / 1e3);
+    else
+        snprintf(out, capacity, "%.3f ms", ns / 1e6);
+}
+
+static void on_progress(void *context, const st_progress *progress)
+{
+    talk *to = context;
+    double now = st_clock_seconds();
+    if (!to->terminal || now - to->last < 0.1)
+        return;
+    to->last = now;
+    char best[32], left[32] = "";
+    add_duration(progress->best_ns, best, sizeof best);
+    if (!isnan(progress->seconds_left))
+        snprintf(left, sizeof left, ", %.0f s left", progress->seconds_left);
+    fprintf(to->out, "\r\033[K[%zu/%zu] %s: %s %zu/%zu, best %s%s", progress->problem_index + 1,
+            progress->problem_count, progress->problem, progress->phase, progress->done, progress->total, best,
+            left);
+    if (progress->failed)
+        fprintf(to->out, ", %zu failed", progress->failed);
+    to->line_open = true;
+    fflush(to->out);
+}
+
+static void end_line(talk *to)
+{
+    if (to->line_open)
+        fputs("\r\033[K", to->out);
+    to->line_open = false;
+}
+
+static void on_note(void *context, const char *text)
+{
+    talk *to = context;
+    end_line(to);
+    fprintf(to->out, "note: %s\n", text);
+}
+
+// --- dry run --------------------------------------------------------------------------------------------------
+
+static st_code dry_run(st_cli *cli, const st_tune_words *words, const st_cli_device *device, st_error *error)
+{
+    const st_template *tmpl = words->options.tmpl;
+    st_tune_forecast *forecasts = st_calloc(words->problem_count, sizeof *forecasts);
+    st_code code = forecasts ? st_tune_dry_run(&words->options, device->present ? &device->facts : NULL, forecasts,
+                                               error)
+                             : st_fail_memory(error, "forecasting");
+    size_t compiles = 0, chosen = 0;
+    for (size_t i = 0; i < words->problem_count && code == ST_OK; i++) {
+        st_text text;
+        st_text_init(&text);
+        st_problem_text(tmpl, &words->problems[i], &text);
+        fprintf(cli->out, "%s %s: %.0f combinations, %zu allowed, %zu to be tried, %zu to be compiled\n",
+                tmpl->family, st_text_string(&text), forecasts[i].combinations, forecasts[i].allowed,
+                forecasts[i].chosen, forecasts[i].compiles);
+        st_text_release(&text);
+        chosen += forecasts[i].chosen;
+        if (forecasts[i].compiles > compiles)
+            compiles = forecasts[i].compiles;
+    }
+    if (code == ST_OK) {
+        // Both figures were measured on an H200 with 16 cores; README tells how.
+        double seconds = (double)compiles * 0.025 / 8 + (double)chosen * 0.006;
+        if (words->options.budget_seconds > 0 &&
+            seconds > words->options.budget_seconds * (double)words->problem_count)
+            seconds = words->options.budget_seconds * (double)words->problem_count;
+        fprintf(cli->out, "about %.0f s on 8 cores; nothing was measured\n", seconds + 2);
+    }
+    st_free(forecasts);
+    return code;
+}
+
+// --- from history ------------------------------------------------------------------------------------------------
+
+// The reference device of the shipped history: the one with the fastest memory, then by name.
+typedef struct reference {
+    char name[96], uuid[48], date[ST_DATE_TEXT], session[ST_HASH_TEXT], problem[256], driver[32];
+    int cc, sm_count;
+    double read_gbs;
+} reference;
+
+typedef struct looking {
+    reference best;
+    int cc; // -1: any
+    bool found;
+} looking;
+
+static st_code consider(void *context, const st_answer *answer, st_error *error)
+{
+    (void)error;
+    looking *at = context;
+    if (!answer->is_winner || st_text_equal(answer->backend, "emu") || (at->cc > 0 && answer->cc != at->cc))
+        return ST_OK;
+    double speed = isnan(answer->read_gbs) ? 0 : answer->read_gbs;
+    bool better = !at->found || speed > at->best.read_gbs ||
+                  (speed == at->best.read_gbs && strcmp(answer->device_name, at->best.name) < 0);
+    bool same_device = at->found && strcmp(answer->device_uuid, at->best.uuid) == 0;
+    if (!better || same_device)
+        return ST_OK;
+    at->found = true;
+    at->best = (reference){.cc = answer->cc, .sm_count = answer->sm_count, .read_gbs = speed};
+    snprintf(at->best.name, sizeof at->best.name, "%s", answer->device_name);
+    snprintf(at->best.uuid, sizeof at->best.uuid, "%s", answer->device_uuid);
+    snprintf(at->best.session, sizeof at->best.session, "%s", answer->session_id);
+    snprintf(at->best.problem, sizeof at->best.problem, "%s", answer->problem);
+    snprintf(at->best.driver, sizeof at->best.driver, "%s", answer->driver ? answer->driver : "");
+    st_clock_date(answer->taken_ms, at->best.date);
+    return ST_OK;
+}
+
+static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
+                              const st_list *types, const char *cache, st_error *error)
+{
+    st_publish wanted = {.device = from->uuid,
+                         .cc = from->cc,
+                         .sm_count = from->sm_count,
+                         .types = (const char *const *)types->items,
+                         .type_count = types->count,
+                         .cache = cache};
+    st_choice *choices = NULL;
+    size_t count = 0;
+    st_text path;
+    st_text_init(&path);
+    bool changed = false;
+    st_code code = st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, error);
+    st_emit_options options = {.cache = cache, .not_tuned_here = true, .command = cli->command_line};
+    if (code == ST_OK && !st_parsed_flag(cli->parsed, "no-header"))
+        code = st_header_publish(tmpl, choices, count, &options, st_parsed_text(cli->parsed, "output"), &path,
+                                 &changed, error);
+    for (size_t i = 0; i < count && code == ST_OK; i++) {
+        st_text problem, config;
+        char time[32];
+        st_text_init(&problem);
+        st_text_init(&config);
+        st_problem_text(tmpl, &choices[i].problem, &problem);
+        st_config_text(tmpl, &choices[i].config, &config);
+        add_duration(choices[i].median_ns, time, sizeof time);
+        fprintf(cli->out, "%-28s %10s  %.2f x the default  %s\n", st_text_string(&problem), time,
+                choices[i].speedup, st_text_string(&config));
+        st_text_release(&config);
+        st_text_release(&problem);
+    }
+    if (code == ST_OK && path.length)
+        fprintf(cli->out, "%s %s\n", changed ? "wrote" : "unchanged:", st_text_string(&path));
+    st_text_release(&path);
+    st_free(choices);
+    return code;
+}
+
+// Without the GPU that is asked for. `cc` -1: any, so the reference device of what ships; else from what the
+// user's store and the shipped history know of that arch.
+static st_code from_history(st_cli *cli, const st_template *tmpl, const st_tune_words *words, int cc,
+                            st_error *error)
+{
+    st_store *store = NULL;
+    looking at = {.cc = cc};
+    const char *cache = st_parsed_flag(cli->parsed, "warm") ? "warm" : "cold";
+    st_query query = {.family = tmpl->family, .cc = cc, .sm_count = -1, .n = -1, .since_ms = -1, .cache = cache,
+                      .best = true};
+    st_code code;
+    if (cc > 0)
+        code = st_cli_store(cli, ST_STORE_READ, &store, error);
+    else { // by a rule that does not depend on the user's store
+        code = st_store_open(":memory:", ST_STORE_WRITE, &store, error);
+        if (code == ST_OK)
+            code = st_cli_import_shipped(store, error);
+    }
+    if (code == ST_OK)
+        code = st_store_query(store, &query, consider, &at, error);
+    if (code == ST_OK && !at.found)
+        code = st_fail(error, ST_NOTHING, "run it on a machine with a GPU; simtune doctor tells what is found here",
+                       "%s, and no history of %s is known%s", cc > 0 ? "such a GPU is not here" : "no GPU is here",
+                       tmpl->family, cc > 0 ? " for this arch" : "");
+    if (code == ST_OK) {
+        fprintf(cli->out, "NOT TUNED HERE: figures of %s (sm_%d, %d SMs), driver %s, %s\n", at.best.name, at.best.cc,
+                at.best.sm_count, at.best.driver, at.best.date);
+        code = history_header(cli, tmpl, store, &at.best, &words->types, cache, error);
+    }
+    if (code == ST_OK) {
+        st_text why;
+        st_text_init(&why);
+        code = st_summary_why(store, at.best.session, at.best.problem, cache, &why, error);
+        if (code == ST_OK && why.length)
+            fprintf(cli->out, "%s", st_text_string(&why));
+        st_text_release(&why);
+    }
+    st_store_close(store);
+    return code;
+}
+
+// --- measuring ------------------------------------------------------------------------------------------------
+
+static st_code publish(st_cli *cli, const st_template *tmpl, const st_tune_result *result, st_store *store,
+                       const char *cache, st_error *error)
+{
+    bool emulated = strcmp(result->device.backend, "emu") == 0;
+    if (st_parsed_flag(cli->parsed, "no-header"))
+        return ST_OK;
+    if (emulated) {
+        fprintf(cli->talk, "note: no header: the emulated device's times mean nothing\n");
+        return ST_OK;
+    }
+    st_publish wanted = {.device = result->device.uuid,
+                         .cc = (int)result->device.cc,
+                         .sm_count = (int)result->device.sm_count,
+                         .cache = cache,
+                         .session = result->session_id};
+    st_choice *choices = NULL;
+    size_t count = 0;
+    st_text path;
+    bool changed = false;
+    st_text_init(&path);
+    st_code code = st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, error);
+    st_emit_options options = {.cache = cache, .command = cli->command_line};
+    if (code == ST_OK)
+        code = st_header_publish(tmpl, choices, count, &options, st_parsed_text(cli->parsed, "output"), &path,
+                                 &changed, error);
+    if (code == ST_OK && !cli->json)
+        fprintf(cli->out, "%s %s\n", changed ? "wrote" : "unchanged:", st_text_string(&path));
+    st_text_release(&path);
+    st_free(choices);
+    return code;
+}
+
+static st_code summarise(st_cli *cli, const st_tune_result *result, st_store *store, const char *cache,
+                         st_error *error)
+{
+    st_text text;
+    st_text_init(&text);
+    st_summary_options options = {.cache = cache, .colour = cli->colour};
+    st_code code = cli->json ? st_summary_json(store, result->session_id, &text, error)
+                             : st_summary_text(store, result->session_id, &options, &text, error);
+    if (code == ST_OK)
+        fprintf(cli->out, "%s%s", st_text_string(&text), cli->json ? "\n" : "");
+    st_text_release(&text);
+    return code;
+}
+
+static st_code measure(st_cli *cli, st_tune_words *words, const st_cli_device *device, st_error *error)
+{
+    st_store *store = NULL;
+    st_tune_result result;
+    talk to = {.out = cli->talk, .terminal = cli->talk_is_terminal};
+    st_tune_listener listener = {&to, on_progress, on_note};
+    const char *cache = st_parsed_flag(cli->parsed, "warm") ? "warm" : "cold";
+    st_text folder;
+    st_text_init(&folder);
+    st_code code = st_cli_store(cli, ST_STORE_WRITE, &store, error);
+    if (code == ST_OK)
+        code = st_paths_cache(&folder, error);
+    words->options.cache_folder = st_text_string(&folder);
+    words->options.backend = device->backend;
+    words->options.ordinal = device->ordinal;
+    st_error why = {0};
+    if (code == ST_OK) {
+        code = st_tune(&words->options, store, &listener, &result, &why);
+        end_line(&to);
+        if (code != ST_OK && error)
+            *error = why;
+        if (result.resumed)
+            fprintf(cli->talk, "note: resumed session %.12s: %zu candidates were measured before\n", result.session_id,
+                    result.resumed_candidates);
+        // Also after Ctrl-C: the best so far is reported.
+        bool some = result.problems_done > 0 && (code == ST_OK || code == ST_INTERRUPTED);
+        st_error later = {0};
+        st_code shown = some ? summarise(cli, &result, store, cache, &later) : ST_OK;
+        if (shown == ST_OK && some)
+            shown = publish(cli, words->options.tmpl, &result, store, cache, &later);
+        if (code == ST_OK && shown != ST_OK) {
+            code = shown;
+            if (error)
+                *error = later;
+        }
+    }
+    st_text_release(&folder);
+    st_store_close(store);
+    return code;
+}
+
+// A header that cannot be written is better known before a minute of measuring than after.
+static st_code check_output(st_cli *cli, st_error *error)
+{
+    const char *place = st_parsed_text(cli->parsed, "output");
+    if (!place || st_parsed_flag(cli->parsed, "no-header") || st_parsed_flag(cli->parsed, "dry-run"))
+        return ST_OK;
+    size_t length = strlen(place);
+    char *folder = length > 2 && strcmp(place + length - 2, ".h") == 0
+                       ? st_strndup(place, strrchr(place, '/') ? (size_t)(strrchr(place, '/') - place) : 0)
+                       : st_strdup(place);
+    if (!folder)
+        return st_fail_memory(error, "checking the output");
+    st_code code = folder[0] ? st_text_make_folder(folder, error) : ST_OK;
+    char *trial = st_format("%s%s.simtune-trial", folder, folder[0] ? "/" : "");
+    FILE *file = code == ST_OK && trial ? fopen(trial, "w") : NULL;
+    if (code == ST_OK && !file)
+        code = st_fail(error, ST_FAILED, "choose a folder that can be written with -o", "%s cannot be written",
+                       place);
+    if (file) {
+        fclose(file);
+        remove(trial);
+    }
+    st_free(trial);
+    st_free(folder);
+    return code;
+}
+
+st_code st_cmd_tune(st_cli *cli, st_error *error)
+{
+    if (cli->parsed->word_count != 1)
+        return st_fail(error, ST_USAGE, "simtune tune FAMILY, or simtune tune FILE.cu; simtune templates lists the "
+                                        "families",
+                       cli->parsed->word_count ? "one family at a time, not %zu" : "which family? (%zu given)",
+                       cli->parsed->word_count);
+    st_template *tmpl = NULL;
+    st_tune_words words = {0};
+    st_cli_device device = {0};
+    st_code code = st_template_find(cli->parsed->words[0], &tmpl, error);
+    if (code == ST_OK)
+        code = st_tune_words_read(cli, tmpl, &words, error);
+    if (code == ST_OK)
+        code = st_cli_find_device(cli, &device, error);
+    if (code == ST_OK)
+        code = check_output(cli, error);
+    if (code == ST_OK) {
+        const char *arch = st_parsed_text(cli->parsed, "arch");
+        int cc = -1;
+        if (arch && strcmp(arch, "auto") != 0)
+            code = st_cli_arch(arch, &cc, error);
+        if (code == ST_OK && device.present)
+            code = st_parsed_flag(cli->parsed, "dry-run") ? dry_run(cli, &words, &device, error)
+                                                          : measure(cli, &words, &device, error);
+        else if (code == ST_OK)
+            code = from_history(cli, tmpl, &words, cc, error);
+    }
+    st_tune_words_release(&words);
+    st_template_free(tmpl);
+    return code;
+}

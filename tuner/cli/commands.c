@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of commands. To add one: a row here, a file cmd_NAME.c, its declaration in cli.h, a golden test
+// under tests/cli, a line in README. Help, manual and completions are printed from this table.
+#include "tuner/cli/cli.h"
+
+#include "tuner/base/paths.h"
+#include "tuner/base/version.h"
+
+#include <string.h>
+
+const st_option st_options_common[] = {
+    {"help", 'h', NULL, false, "show this"},
+    {"json", 0, NULL, false, "print data as JSON, with a schema version and base units"},
+    {"db", 0, "FILE", false, "the store (default: $XDG_DATA_HOME/simtune/history.db)"},
+    {0}};
+
+static const st_option device_options[] = {
+    {"device", 'd', "WHICH", false, "GPU by number, UUID or part of its name; emu is the emulated device"},
+    {"arch", 0, "ARCH", false, "auto (the GPU present) or sm_90 (from history)"},
+    {0}};
+
+static const st_option tune_options[] = {
+    {"type", 't', "TYPES", true, "element types, by comma (f32 f64 i32 …)"},
+    {"op", 0, "WORDS", true, "words of the family's other axes, by comma (sum min max)"},
+    {"size", 'n', "SIZES", true, "problem sizes, by comma (64Ki,1Mi,2^24)"},
+    {"set", 's', "PARAM=VALUES", true, "only these values of a parameter"},
+    {"vary", 0, "PARAM", true, "only this parameter moves; all others stay at --set or their default"},
+    {"where", 'w', "EXPRESSION", true, "a further constraint on configurations"},
+    {"determinism", 0, "LEVEL", false, "run_to_run or none (default: the family's guarantee)"},
+    {"strategy", 0, "NAME", false, "exhaustive (default) or random"},
+    {"budget", 0, "BUDGET", false, "for each problem: 30s, or 500 configurations, or none"},
+    {"seed", 0, "NUMBER", false, "of the order of trial (default 1)"},
+    {"time-limit", 0, "SECONDS", false, "that one step of a candidate may take (default 10)"},
+    {"counters", 0, "WHEN", false, "auto, off, or required (exit 5 when denied)"},
+    {"jobs", 'j', "NUMBER", false, "compile processes (default: one a core, at most 16)"},
+    {"warm", 0, NULL, false, "choose for the header by the warm cache"},
+    {"fresh", 0, NULL, false, "do not resume an unfinished session"},
+    {"dry-run", 0, NULL, false, "say what would be done and for how long; measure nothing"},
+    {"no-header", 0, NULL, false, "write no header"},
+    {"output", 'o', "DIR", false, "folder or file for the header (default: here)"},
+    {0}};
+
+static const st_option query_options[] = {
+    {"best", 0, NULL, false, "winners only"},
+    {"type", 't', "TYPE", false, "element type"},
+    {"op", 0, "WORDS", false, "operation"},
+    {"size", 'n', "SIZE", false, "problem size"},
+    {"session", 0, "ID", false, "one session"},
+    {"cache", 0, "STATE", false, "cold or warm"},
+    {"limit", 0, "NUMBER", false, "at most so many rows"},
+    {"csv", 0, NULL, false, "print as CSV"},
+    {0}};
+
+static const st_option emit_options[] = {
+    {"type", 't', "TYPES", true, "element types, by comma (default: all that were measured)"},
+    {"warm", 0, NULL, false, "choose by the warm cache"},
+    {"output", 'o', "DIR", false, "folder or file for the header (default: here)"},
+    {0}};
+
+static const st_option repro_options[] = {
+    {"output", 'o', "FILE", false, "where to write it (default: stdout)"},
+    {0}};
+
+static const st_option help_options[] = {
+    {"man", 0, NULL, false, "print the manual page (troff)"},
+    {"bash", 0, NULL, false, "print completions for bash"},
+    {0}};
+
+static const st_option *const tune_tables[] = {tune_options, device_options, NULL};
+static const st_option *const query_tables[] = {query_options, device_options, NULL};
+static const st_option *const device_tables[] = {device_options, NULL};
+static const st_option *const emit_tables[] = {emit_options, device_options, NULL};
+static const st_option *const repro_tables[] = {repro_options, NULL};
+static const st_option *const help_tables[] = {help_options, NULL};
+
+const st_command st_commands[] = {
+    {"tune", "find the fastest correct configuration of a template on a device", "FAMILY|FILE.cu [options]",
+     "Tunes a shipped family by name (`simtune reduce` is the same as `simtune tune reduce`) or any annotated "
+     "template, stores every measurement and writes simtune_FAMILY.h. Ctrl-C ends in order; the same command "
+     "goes on where it stopped.",
+     "simtune reduce --arch auto\n"
+     "simtune reduce --type f64,i32 --size 1Mi,2^28 -o include/\n"
+     "simtune reduce --vary ACC --set BLOCK=256,UNROLL=8 --size 16Mi\n"
+     "simtune tune my_kernel.cu --dry-run",
+     tune_tables, st_cmd_tune},
+    {"query", "what is known: measurements and winners, per device", "[FAMILY] [options]", "",
+     "simtune query reduce --best\n"
+     "simtune query reduce --best --arch sm_90 --type f32 --json\n"
+     "simtune query --session 019a --csv",
+     query_tables, st_cmd_query},
+    {"show", "one candidate with samples, counters and outcome", "ID", "", "simtune show 019ad3c1", NULL,
+     st_cmd_show},
+    {"repro", "a standalone .cu of one candidate, with nvcc and ncu command lines", "ID [-o FILE]", "",
+     "simtune repro 019ad3c1 -o repro.cu", repro_tables, st_cmd_repro},
+    {"emit", "write headers from the store alone, without a GPU", "FAMILY… --arch ARCH [options]", "",
+     "simtune emit reduce --arch sm_90 -o include/", emit_tables, st_cmd_emit},
+    {"templates", "the families that there are, or one with its axes, parameters and constraints",
+     "[FAMILY|FILE.cu]", "", "simtune templates\nsimtune templates reduce", device_tables, st_cmd_templates},
+    {"devices", "the GPUs here and what is known of them", "", "", "simtune devices", device_tables,
+     st_cmd_devices},
+    {"doctor", "what was found, where, which version, and whether counters are allowed", "", "",
+     "simtune doctor", device_tables, st_cmd_doctor},
+    {"db", "the store: info, export FILE SESSION…, import FILE", "info|export|import …", "",
+     "simtune db info\nsimtune db export h200.jsonl.gz 019ad3c1", NULL, st_cmd_db},
+    {"help", "this, or one command", "[COMMAND]", "", "simtune help tune", help_tables, st_cmd_help},
+    {"version", "the version", "", "", "simtune version", NULL, st_cmd_version},
+    {0}};
+
+const st_command *st_command_find(const char *name)
+{
+    for (const st_command *row = st_commands; row->name; row++)
+        if (strcmp(row->name, name) == 0)
+            return row;
+    return NULL;
+}
+
+bool st_command_is_family(const char *name)
+{
+    size_t length = strlen(name);
+    if (strchr(name, '/') || (length > 3 && strcmp(name + length - 3, ".cu") == 0))
+        return true;
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length)
+        return false;
+    st_text path, relative;
+    st_text_init(&path);
+    st_text_init(&relative);
+    st_text_addf(&relative, "templates/%s.cu", name);
+    bool found = strcmp(name, "support") != 0 &&
+                 st_paths_shipped(st_text_string(&relative), &path, NULL) == ST_OK;
+    st_text_release(&relative);
+    st_text_release(&path);
+    return found;
+}
+
+void st_command_help(const st_command *command, st_text *out)
+{
+    st_text_addf(out, "simtune %s: %s\n\nExamples\n", command->name, command->summary);
+    for (const char *at = command->examples; *at;) {
+        size_t length = strcspn(at, "\n");
+        st_text_addf(out, "  %.*s\n", (int)length, at);
+        at += length + (at[length] == '\n');
+    }
+    st_text_addf(out, "\nUsage\n  simtune %s %s\n", command->name, command->usage);
+    if (command->description[0])
+        st_text_addf(out, "\n%s\n", command->description);
+    st_text_add(out, "\nOptions\n");
+    for (size_t i = 0; command->tables && command->tables[i]; i++)
+        st_options_help(command->tables[i], out);
+    st_options_help(st_options_common, out);
+}

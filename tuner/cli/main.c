@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// simtune: the architecture in one screen. A word chooses a command (commands.c); `--internal ROLE` makes this
+// process a worker of another simtune.
+#include "tuner/base/channel.h"
+#include "tuner/base/json.h"
+#include "tuner/base/memory.h"
+#include "tuner/base/version.h"
+#include "tuner/cli/cli.h"
+#include "tuner/gpu/compile.h"
+#include "tuner/worker/worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    if (interrupted++) // a second Ctrl-C means it
+        _exit(ST_INTERRUPTED);
+}
+
+static void catch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int run_internal(const char *role)
+{
+    enum { CHANNEL = 3 };
+    signal(SIGINT, SIG_IGN); // the parent ends us in order
+    if (strcmp(role, "compile") == 0)
+        return st_compile_child(CHANNEL);
+    if (strcmp(role, "time") == 0)
+        return st_worker_main(CHANNEL, false);
+    if (strcmp(role, "profile") == 0)
+        return st_worker_main(CHANNEL, true);
+    fprintf(stderr, "simtune: there is no role %s\n", role);
+    return ST_USAGE;
+}
+
+static int report(const st_error *error, st_code code)
+{
+    if (code != ST_OK) {
+        fflush(stdout);
+        fprintf(stderr, "simtune: %s\n", error->what[0] ? error->what : "failed");
+        if (error->remedy[0])
+            fprintf(stderr, "  %s\n", error->remedy);
+    }
+    return st_exit_code(code);
+}
+
+// The command as it was typed, for the record: words with anything unusual stand in quotes.
+static char *command_line(int argc, char **argv)
+{
+    st_text text;
+    st_text_init(&text);
+    st_text_add(&text, "simtune");
+    for (int i = 1; i < argc; i++) {
+        bool plain = argv[i][0] && strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                   "0123456789-_=./,:+%^") == strlen(argv[i]);
+        if (plain)
+            st_text_addf(&text, " %s", argv[i]);
+        else {
+            st_text_add(&text, " '");
+            for (const char *at = argv[i]; *at; at++)
+                st_text_addf(&text, *at == '\'' ? "'\\''" : "%c", *at);
+            st_text_add(&text, "'");
+        }
+    }
+    return st_text_take(&text);
+}
+
+static bool wants_colour(void)
+{
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return isatty(1) && !(no && no[0]) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+static st_code run_command(const st_command *command, int argc, char **argv, char *typed, st_error *error)
+{
+    const st_option *tables[8] = {st_options_common};
+    for (size_t i = 0; command->tables && command->tables[i] && i < 6; i++)
+        tables[i + 1] = command->tables[i];
+    st_parsed parsed;
+    st_code code = st_options_parse(tables, argc, argv, &parsed, error);
+    if (code != ST_OK)
+        return code;
+    st_cli cli = {.parsed = &parsed,
+                  .command_line = typed,
+                  .out = stdout,
+                  .talk = stderr,
+                  .json = st_parsed_flag(&parsed, "json"),
+                  .colour = wants_colour(),
+                  .talk_is_terminal = isatty(2) == 1,
+                  .interrupted = &interrupted};
+    if (st_parsed_flag(&parsed, "help")) {
+        st_text help;
+        st_text_init(&help);
+        st_command_help(command, &help);
+        fputs(st_text_string(&help), stdout);
+        st_text_release(&help);
+    } else
+        code = command->run(&cli, error);
+    st_parsed_release(&parsed);
+    return code;
+}
+
+static st_code no_such_command(const char *word, st_error *error)
+{
+    const char *names[64];
+    size_t count = 0;
+    for (const st_command *row = st_commands; row->name && count < 64; row++)
+        names[count++] = row->name;
+    int nearest = st_text_nearest(word, names, count);
+    char remedy[96] = "simtune help lists the commands; simtune templates lists the families";
+    if (nearest >= 0)
+        snprintf(remedy, sizeof remedy, "did you mean simtune %s?", names[nearest]);
+    return st_fail(error, ST_USAGE, remedy, "there is no command and no family %s", word);
+}
+
+int main(int argc, char **argv)
+{
+    st_json_setup();
+    if (argc == 3 && strcmp(argv[1], "--internal") == 0)
+        return run_internal(argv[2]);
+    catch_interrupts();
+    st_error error = {0};
+    const char *word = argc > 1 ? argv[1] : "help";
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        word = "version";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        word = "help";
+    const st_command *command = st_command_find(word);
+    // `simtune reduce …` is `simtune tune reduce …`: the family stays among the words.
+    int skip = command ? 2 : 1;
+    if (!command && word[0] != '-' && st_command_is_family(word))
+        command = st_command_find("tune");
+    char *typed = command_line(argc, argv);
+    st_code code = !typed     ? st_fail_memory(&error, "reading the command line")
+                   : !command ? no_such_command(word, &error)
+                              : run_command(command, argc > skip ? argc - skip : 0, argv + skip, typed, &error);
+    st_free(typed);
+    int exit_code = report(&error, code);
+    // A full disk shows only here.
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "simtune: cannot write the output: %s\n", strerror(errno));
+        return exit_code ? exit_code : ST_FAILED;
+    }
+    return exit_code;
+}

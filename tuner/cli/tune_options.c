@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tuner/cli/tune_options.h"
+
+#include "tuner/base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// --- axes ------------------------------------------------------------------------------------------------------
+
+typedef struct chosen {
+    int64_t values[64];
+    size_t count;
+} chosen;
+
+static bool add_value(chosen *some, int64_t value)
+{
+    for (size_t i = 0; i < some->count; i++)
+        if (some->values[i] == value)
+            return true;
+    if (some->count == sizeof some->values / sizeof some->values[0])
+        return false;
+    some->values[some->count++] = value;
+    return true;
+}
+
+static void list_words(const st_axis *axis, st_text *out)
+{
+    for (size_t i = 0; i < axis->value_count; i++)
+        st_text_addf(out, "%s%s", i ? " " : "", axis->values[i].word);
+}
+
+static st_code unknown_word(const st_template *tmpl, st_axis_kind kind, const char *word, st_error *error)
+{
+    st_text known;
+    st_text_init(&known);
+    for (size_t i = 0; i < tmpl->axis_count; i++)
+        if (tmpl->axes[i].kind == kind) {
+            st_text_addf(&known, "%s%s: ", known.length ? "; " : "", tmpl->axes[i].name);
+            list_words(&tmpl->axes[i], &known);
+        }
+    st_code code = known.length
+                       ? st_fail(error, ST_USAGE, st_text_string(&known), "%s has no %s %s", tmpl->family,
+                                 kind == ST_AXIS_TYPE ? "type" : "word", word)
+                       : st_fail(error, ST_USAGE, "leave the option out", "%s has no axis for %s", tmpl->family,
+                                 word);
+    st_text_release(&known);
+    return code;
+}
+
+// Puts a word to the axis that has it.
+static st_code choose_word(const st_template *tmpl, st_axis_kind kind, const char *word, chosen *some,
+                           st_error *error)
+{
+    const st_type *type = kind == ST_AXIS_TYPE ? st_type_find(word) : NULL;
+    const char *name = type ? type->name : word;
+    for (size_t i = 0; i < tmpl->axis_count; i++)
+        for (size_t v = 0; tmpl->axes[i].kind == kind && v < tmpl->axes[i].value_count; v++)
+            if (strcmp(tmpl->axes[i].values[v].word, name) == 0) {
+                add_value(&some[i], tmpl->axes[i].values[v].number);
+                return ST_OK;
+            }
+    return unknown_word(tmpl, kind, word, error);
+}
+
+// "1Mi" for the first size axis, "n=1Mi" for a named one.
+static st_code choose_size(const st_template *tmpl, const char *word, chosen *some, st_error *error)
+{
+    const char *equals = strchr(word, '='), *number = equals ? equals + 1 : word;
+    int64_t value;
+    for (size_t i = 0; i < tmpl->axis_count; i++) {
+        const st_axis *axis = &tmpl->axes[i];
+        bool named = equals && strlen(axis->name) == (size_t)(equals - word) &&
+                     strncmp(axis->name, word, (size_t)(equals - word)) == 0;
+        if (axis->kind != ST_AXIS_SIZE || (equals && !named))
+            continue;
+        if (!st_text_to_int(number, &value) || value < 0 || value > (int64_t)1 << 48)
+            return st_fail(error, ST_USAGE, "write sizes like 1000, 64Ki, 16Mi or 2^24", "%s is no size", number);
+        if (!add_value(&some[i], value))
+            return st_fail(error, ST_USAGE, "give at most 64", "too many sizes");
+        return ST_OK;
+    }
+    return st_fail(error, ST_USAGE, "simtune templates FAMILY shows the axes", "%s has no size axis for %s",
+                   tmpl->family, word);
+}
+
+// What was not chosen: the first type, the first word, every size.
+static void choose_defaults(const st_template *tmpl, chosen *some)
+{
+    for (size_t i = 0; i < tmpl->axis_count; i++) {
+        size_t wanted = tmpl->axes[i].kind == ST_AXIS_SIZE ? tmpl->axes[i].value_count : 1;
+        for (size_t v = 0; v < wanted && some[i].count < wanted; v++)
+            add_value(&some[i], tmpl->axes[i].values[v].number);
+    }
+}
+
+static st_code make_problems(const st_template *tmpl, const chosen *some, st_tune_words *out, st_error *error)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < tmpl->axis_count; i++)
+        if (__builtin_mul_overflow(count, some[i].count, &count) || count > 10000)
+            return st_fail(error, ST_USAGE, "name fewer types and sizes", "these are more than 10000 problems");
+    out->problems = st_calloc(count, sizeof *out->problems);
+    if (!out->problems)
+        return st_fail_memory(error, "listing problems");
+    out->problem_count = count;
+    for (size_t p = 0; p < count; p++) {
+        size_t rest = p;
+        // Sizes move fastest, so that problems of one type and word stand together.
+        for (int pass = 0; pass < 2; pass++)
+            for (size_t i = tmpl->axis_count; i-- > 0;)
+                if ((tmpl->axes[i].kind == ST_AXIS_SIZE) == (pass == 0)) {
+                    out->problems[p].value[i] = some[i].values[rest % some[i].count];
+                    rest /= some[i].count;
+                }
+    }
+    return ST_OK;
+}
+
+static st_code read_problems(const st_template *tmpl, st_tune_words *out, st_error *error)
+{
+    chosen *some = st_calloc(ST_MAX_AXES, sizeof *some);
+    st_code code = some ? ST_OK : st_fail_memory(error, "listing problems");
+    for (size_t i = 0; i < out->types.count && code == ST_OK; i++)
+        code = choose_word(tmpl, ST_AXIS_TYPE, out->types.items[i], some, error);
+    for (size_t i = 0; i < out->words.count && code == ST_OK; i++)
+        code = choose_word(tmpl, ST_AXIS_WORD, out->words.items[i], some, error);
+    for (size_t i = 0; i < out->sizes.count && code == ST_OK; i++)
+        code = choose_size(tmpl, out->sizes.items[i], some, error);
+    if (code == ST_OK) {
+        // Only axes without any word of the user get their defaults.
+        chosen *defaults = st_calloc(ST_MAX_AXES, sizeof *defaults);
+        if (!defaults)
+            code = st_fail_memory(error, "listing problems");
+        else {
+            choose_defaults(tmpl, defaults);
+            for (size_t i = 0; i < tmpl->axis_count; i++)
+                if (!some[i].count)
+                    some[i] = defaults[i];
+            code = make_problems(tmpl, some, out, error);
+        }
+        st_free(defaults);
+    }
+    st_free(some);
+    return code;
+}
+
+// --- the other options --------------------------------------------------------------------------------------
+
+// "30s" is time, "500" a number of configurations, "none" neither.
+static st_code read_budget(const char *word, st_tune_options *options, st_error *error)
+{
+    static const char remedy[] = "write 30s, or 500 (configurations), or none";
+    options->budget_seconds = 0;
+    options->budget_candidates = 0;
+    if (!word) {
+        options->budget_seconds = 12;
+        return ST_OK;
+    }
+    if (strcmp(word, "none") == 0)
+        return ST_OK;
+    char *end;
+    double number = strtod(word, &end);
+    if (end == word || !(number > 0) || number > 1e9)
+        return st_fail(error, ST_USAGE, remedy, "%s is no budget", word);
+    if (strcmp(end, "s") == 0 || strcmp(end, "min") == 0)
+        options->budget_seconds = end[0] == 'm' ? number * 60 : number;
+    else if (!*end && number == (double)(uint64_t)number)
+        options->budget_candidates = (uint64_t)number;
+    else
+        return st_fail(error, ST_USAGE, remedy, "%s is no budget", word);
+    return ST_OK;
+}
+
+static st_code read_number(st_cli *cli, const char *name, double missing, double low, double high, double *out,
+                           st_error *error)
+{
+    const char *word = st_parsed_text(cli->parsed, name);
+    *out = missing;
+    if (!word)
+        return ST_OK;
+    char *end;
+    *out = strtod(word, &end);
+    if (end == word || *end || !(*out >= low && *out <= high))
+        return st_fail(error, ST_USAGE, "see --help", "--%s %s is not a number from %g to %g", name, word, low,
+                       high);
+    return ST_OK;
+}
+
+static st_code read_strategy(st_cli *cli, st_tune_options *options, st_error *error)
+{
+    const char *word = st_parsed_text(cli->parsed, "strategy");
+    size_t count;
+    const st_strategy_row *rows = st_strategies(&count);
+    options->strategy = rows[0].name;
+    for (size_t i = 0; word && i < count; i++)
+        if (strcmp(rows[i].name, word) == 0) {
+            options->strategy = rows[i].name;
+            return ST_OK;
+        }
+    return word ? st_fail(error, ST_USAGE, "there are exhaustive and random", "there is no strategy %s", word)
+                : ST_OK;
+}
+
+static st_code read_determinism(st_cli *cli, const st_template *tmpl, st_tune_options *options, st_error *error)
+{
+    const char *word = st_parsed_text(cli->parsed, "determinism");
+    options->space.need_run_to_run = tmpl->determinism_count > 0;
+    if (!word || strcmp(word, "run_to_run") == 0) {
+        options->space.need_run_to_run = options->space.need_run_to_run || word;
+        return ST_OK;
+    }
+    options->space.need_run_to_run = false;
+    return strcmp(word, "none") == 0 ? ST_OK
+                                     : st_fail(error, ST_USAGE, "there are run_to_run and none",
+                                               "there is no determinism %s", word);
+}
+
+static st_code read_counters(st_cli *cli, st_tune_options *options, st_error *error)
+{
+    const char *word = st_parsed_text(cli->parsed, "counters");
+    options->counters = !word || strcmp(word, "auto") == 0 ? ST_COUNTERS_AUTO
+                        : strcmp(word, "off") == 0         ? ST_COUNTERS_OFF
+                                                           : ST_COUNTERS_DEMANDED;
+    if (options->counters == ST_COUNTERS_DEMANDED && strcmp(word, "required") != 0)
+        return st_fail(error, ST_USAGE, "there are auto, off and required", "--counters %s is unknown", word);
+    return ST_OK;
+}
+
+static st_code read_lists(st_cli *cli, st_tune_words *out, st_error *error)
+{
+    st_code code = st_parsed_list(cli->parsed, "type", true, &out->types, error);
+    if (code == ST_OK)
+        code = st_parsed_list(cli->parsed, "op", true, &out->words, error);
+    if (code == ST_OK)
+        code = st_parsed_list(cli->parsed, "size", true, &out->sizes, error);
+    if (code == ST_OK)
+        code = st_parsed_list(cli->parsed, "set", false, &out->set, error);
+    if (code == ST_OK)
+        code = st_parsed_list(cli->parsed, "vary", true, &out->vary, error);
+    if (code == ST_OK)
+        code = st_parsed_list(cli->parsed, "where", false, &out->where, error);
+    return code;
+}
+
+// "BLOCK=256,UNROLL=8" is two settings, "BLOCK=128,256" one with two values.
+static st_code split_settings(st_list *set, st_error *error)
+{
+    st_list made = {0};
+    bool ok = true;
+    for (size_t i = 0; i < set->count && ok; i++) {
+        const char *start = set->items[i], *at = start;
+        while (*at && ok) {
+            const char *comma = strchr(at, ','), *equals = comma ? strchr(comma, '=') : NULL;
+            const char *next = comma ? strchr(comma + 1, ',') : NULL;
+            if (comma && equals && (!next || equals < next)) {
+                ok = st_list_add(&made, start, (size_t)(comma - start));
+                start = comma + 1;
+            }
+            at = comma ? comma + 1 : at + strlen(at);
+        }
+        ok = ok && st_list_add(&made, start, strlen(start));
+    }
+    if (!ok) {
+        st_list_free(&made);
+        return st_fail_memory(error, "reading the command line");
+    }
+    st_list_free(set);
+    *set = made;
+    return ST_OK;
+}
+
+st_code st_tune_words_read(st_cli *cli, const st_template *tmpl, st_tune_words *out, st_error *error)
+{
+    *out = (st_tune_words){0};
+    st_tune_options *options = &out->options;
+    double seed = 1, limit = 10, jobs = 0;
+    st_code code = read_lists(cli, out, error);
+    if (code == ST_OK)
+        code = split_settings(&out->set, error);
+    if (code == ST_OK)
+        code = read_problems(tmpl, out, error);
+    if (code == ST_OK)
+        code = read_budget(st_parsed_text(cli->parsed, "budget"), options, error);
+    if (code == ST_OK)
+        code = read_number(cli, "seed", 1, 0, 9e15, &seed, error);
+    if (code == ST_OK)
+        code = read_number(cli, "time-limit", 10, 0.01, 86400, &limit, error);
+    if (code == ST_OK)
+        code = read_number(cli, "jobs", 0, 1, 256, &jobs, error);
+    if (code == ST_OK)
+        code = read_strategy(cli, options, error);
+    if (code == ST_OK)
+        code = read_determinism(cli, tmpl, options, error);
+    if (code == ST_OK)
+        code = read_counters(cli, options, error);
+    if (code != ST_OK) {
+        st_tune_words_release(out);
+        return code;
+    }
+    options->tmpl = tmpl;
+    options->problems = out->problems;
+    options->problem_count = out->problem_count;
+    options->space.set = (const char *const *)out->set.items;
+    options->space.set_count = out->set.count;
+    options->space.vary = (const char *const *)out->vary.items;
+    options->space.vary_count = out->vary.count;
+    options->space.where = (const char *const *)out->where.items;
+    options->space.where_count = out->where.count;
+    options->seed = (uint64_t)seed;
+    options->time_limit = limit;
+    options->compile_processes = (int)jobs;
+    options->fresh = st_parsed_flag(cli->parsed, "fresh");
+    options->command = cli->command_line;
+    options->interrupted = cli->interrupted;
+    return ST_OK;
+}
+
+void st_tune_words_release(st_tune_words *words)
+{
+    st_list_free(&words->types);
+    st_list_free(&words->words);
+    st_list_free(&words->sizes);
+    st_list_free(&words->set);
+    st_list_free(&words->vary);
+    st_list_free(&words->where);
+    st_free(words->problems);
+    *words = (st_tune_words){0};
+}

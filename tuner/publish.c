@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tuner/publish.h"
+
+#include "tuner/base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct collecting {
+    const st_template *tmpl;
+    const st_publish *wanted;
+    st_choice *choices;
+    size_t count, capacity, stale, emulated;
+} collecting;
+
+static bool type_wanted(const st_publish *wanted, const char *type)
+{
+    for (size_t i = 0; i < wanted->type_count; i++)
+        if (type && strcmp(wanted->types[i], type) == 0)
+            return true;
+    return wanted->type_count == 0;
+}
+
+static bool already_there(const collecting *all, const st_choice *choice)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->choices[i].device_class.cc == choice->device_class.cc &&
+            all->choices[i].device_class.sm_count == choice->device_class.sm_count &&
+            memcmp(all->choices[i].problem.value, choice->problem.value,
+                   all->tmpl->axis_count * sizeof choice->problem.value[0]) == 0)
+            return true; // answers come newest first within a device and problem
+    return false;
+}
+
+static void copy_text(char *to, size_t capacity, const char *from)
+{
+    snprintf(to, capacity, "%s", from ? from : "");
+}
+
+static st_code collect(void *context, const st_answer *answer, st_error *error)
+{
+    collecting *all = context;
+    st_choice choice = {.device_class = {answer->cc, answer->sm_count}};
+    bool is_emulated = answer->backend && strcmp(answer->backend, "emu") == 0;
+    if (!answer->is_winner || !type_wanted(all->wanted, answer->type) ||
+        !st_text_equal(answer->cache, all->wanted->cache))
+        return ST_OK;
+    if (is_emulated && !all->wanted->allow_emulated) {
+        all->emulated++;
+        return ST_OK;
+    }
+    if (!st_text_equal(answer->template_hash, all->tmpl->hash) ||
+        st_problem_parse(all->tmpl, answer->problem, &choice.problem, NULL) != ST_OK ||
+        st_config_parse(all->tmpl, answer->configuration, &choice.config, NULL) != ST_OK) {
+        all->stale++;
+        return ST_OK;
+    }
+    if (already_there(all, &choice))
+        return ST_OK;
+    choice.blocks_per_sm = answer->blocks_per_sm > 0 ? answer->blocks_per_sm : 1;
+    copy_text(choice.device_name, sizeof choice.device_name, answer->device_name);
+    copy_text(choice.driver, sizeof choice.driver, answer->driver);
+    copy_text(choice.compiler, sizeof choice.compiler, answer->compiler);
+    copy_text(choice.template_hash, sizeof choice.template_hash, answer->template_hash);
+    copy_text(choice.session_id, sizeof choice.session_id, answer->session_id);
+    copy_text(choice.candidate_id, sizeof choice.candidate_id, answer->candidate_id);
+    choice.memory_bytes = -1;
+    choice.measured_ms = answer->taken_ms;
+    choice.samples = answer->sample_count;
+    choice.median_ns = answer->median_ns;
+    choice.speedup = answer->speedup;
+    choice.speedup_low = answer->speedup_low;
+    choice.speedup_high = answer->speedup_high;
+    choice.gbs = answer->bytes / answer->median_ns;
+    choice.tied = answer->tied;
+    choice.deterministic = answer->deterministic == 1;
+    choice.emulated = is_emulated;
+    st_choice *choices = st_grow(all->choices, &all->capacity, all->count + 1, sizeof *choices);
+    if (!choices)
+        return st_fail_memory(error, "collecting winners");
+    all->choices = choices;
+    choices[all->count++] = choice;
+    return ST_OK;
+}
+
+st_code st_choices_from_store(st_store *store, const st_template *tmpl, const st_publish *wanted,
+                              st_choice **out, size_t *count, size_t *stale, size_t *emulated,
+                              st_error *error)
+{
+    collecting all = {.tmpl = tmpl, .wanted = wanted};
+    st_query query = {.family = tmpl->family,
+                      .device = wanted->device,
+                      .cc = wanted->cc,
+                      .sm_count = wanted->sm_count,
+                      .n = -1,
+                      .since_ms = -1,
+                      .cache = wanted->cache,
+                      .session = wanted->session,
+                      .best = true,
+                      .shipped = wanted->shipped_only};
+    *out = NULL;
+    *count = 0;
+    st_code code = st_store_query(store, &query, collect, &all, error);
+    if (stale)
+        *stale = all.stale;
+    if (emulated)
+        *emulated = all.emulated;
+    if (code == ST_OK && !all.count) {
+        if (all.stale)
+            code = st_fail(error, ST_NOTHING, "tune again with this version",
+                           "the %zu winners of %s in the store were measured with another version of its template",
+                           all.stale, tmpl->family);
+        else if (all.emulated)
+            code = st_fail(error, ST_NOTHING, "tune on a GPU, or allow it with --allow-emulated",
+                           "the winners of %s in the store come from the emulated device", tmpl->family);
+        else
+            code = st_fail(error, ST_NOTHING, "tune it on such a device, or ask simtune query what is known",
+                           "the store knows no winner of %s for this", tmpl->family);
+    }
+    if (code != ST_OK) {
+        st_free(all.choices);
+        return code;
+    }
+    *out = all.choices;
+    *count = all.count;
+    return ST_OK;
+}
+
+// `place` as a file: itself when it ends in .h, else simtune_FAMILY.h in it.
+static void header_path(const st_template *tmpl, const char *place, st_text *path)
+{
+    size_t length = place ? strlen(place) : 0;
+    struct stat status;
+    bool is_folder = place && stat(place, &status) == 0 && S_ISDIR(status.st_mode);
+    if (!is_folder && length > 2 && strcmp(place + length - 2, ".h") == 0)
+        st_text_add(path, place);
+    else if (length)
+        st_text_addf(path, "%s%ssimtune_%s.h", place, place[length - 1] == '/' ? "" : "/", tmpl->family);
+    else
+        st_text_addf(path, "simtune_%s.h", tmpl->family);
+}
+
+static bool replaced(const st_choice *old, const st_choice *choices, size_t count, size_t axes)
+{
+    for (size_t i = 0; i < count; i++)
+        if (choices[i].device_class.cc == old->device_class.cc &&
+            choices[i].device_class.sm_count == old->device_class.sm_count &&
+            memcmp(choices[i].problem.value, old->problem.value, axes * sizeof old->problem.value[0]) == 0)
+            return true;
+    return false;
+}
+
+st_code st_header_publish(const st_template *tmpl, const st_choice *choices, size_t count,
+                          const st_emit_options *options, const char *place, st_text *path, bool *changed,
+                          st_error *error)
+{
+    st_choice *old = NULL;
+    size_t old_count = 0, all_count = 0;
+    st_text text;
+    st_text_init(&text);
+    header_path(tmpl, place, path);
+    st_error why = {0};
+    st_code code = st_emit_read(tmpl, st_text_string(path), NULL, &old, &old_count, &why);
+    if (code == ST_NOTHING || code == ST_STALE) { // none yet, or of an older template: made anew
+        code = ST_OK;
+        old_count = 0;
+    } else if (code != ST_OK && error)
+        *error = why;
+    st_choice *all = code == ST_OK ? st_calloc(count + old_count, sizeof *all) : NULL;
+    if (code == ST_OK && !all)
+        code = st_fail_memory(error, "writing a header");
+    if (code == ST_OK) {
+        memcpy(all, choices, count * sizeof *all);
+        all_count = count;
+        for (size_t i = 0; i < old_count; i++)
+            if (!replaced(&old[i], choices, count, tmpl->axis_count))
+                all[all_count++] = old[i];
+        code = st_emit_header(tmpl, all, all_count, options, &text, error);
+    }
+    if (code == ST_OK)
+        code = st_text_write_file(st_text_string(path), st_text_string(&text), text.length, changed, error);
+    st_text_release(&text);
+    st_free(all);
+    st_free(old);
+    return code;
+}
