@@ -71,9 +71,12 @@ st_code st_cupti_version(st_text *path_and_version, int *version, st_error *erro
 // --- collecting --------------------------------------------------------------------------------------------
 // Rules for whoever collects (the profile worker):
 //  - One context, one profiler, one thread. PC sampling and the range profiler are never enabled at the
-//    same time; the profiler switches by itself, and a switch costs time (docs/counters.md): ask for all
-//    stalls first, then for all counters, rather than in turn.
-//  - Modules may be loaded before or after st_profiler_open (docs/counters.md, "Modules").
+//    same time; the profiler switches by itself. A switch costs 0.1 to 0.2 s, a collection some 2 to 20 ms
+//    (docs/counters.md): ask for all stalls first, then for all counters, many candidates in one call and
+//    the same metrics in every call.
+//  - Modules may be loaded before or after st_profiler_open, also before CUPTI itself is loaded.
+//  - After a failed collection try the next; when the error says that CUPTI is left alone, start the
+//    worker anew.
 //  - Everything that `run` puts on the device is counted. Kernels that are not the candidate's (cache
 //    flush, fills) belong into `prepare`, which is called before every run and is not counted.
 typedef struct st_profiler st_profiler;
@@ -85,8 +88,7 @@ st_code st_profiler_open(void *cu_context, int ordinal, st_profiler **out, st_co
 void st_profiler_close(st_profiler *profiler);
 const char *st_profiler_chip(const st_profiler *profiler); // "GH100"
 // Called with the same context before every run, outside of what is counted; waits for what it started.
-// NULL (as at first): nothing. PC sampling tells its kernels from the candidate's by their module, so
-// pass `image` to st_profiler_stalls when `prepare` launches kernels.
+// NULL (as at first): nothing.
 void st_profiler_set_prepare(st_profiler *profiler, st_run_once *prepare);
 
 typedef struct st_stall_sample {   // of one reason

@@ -63,9 +63,11 @@ typedef struct st_cupti {
 #undef X
 } st_cupti;
 
-// The one way to call: ST_CUPTI(api, GetVersion, &version) is a CUptiResult.
+// The one way to call: ST_CUPTI(api, GetVersion, &version) is a CUptiResult. An injected fault is
+// NOT_READY, which CUPTI itself does not give here: UNKNOWN has a meaning (see
+// st_profiler_give_up).
 #define ST_CUPTI(api, name, ...)                                                                   \
-    (st_fault_here(ST_FAULT_CUPTI) ? CUPTI_ERROR_UNKNOWN : (api)->name(__VA_ARGS__))
+    (st_fault_here(ST_FAULT_CUPTI) ? CUPTI_ERROR_NOT_READY : (api)->name(__VA_ARGS__))
 
 // The size that a parameter block has up to the last field that is used: an older library knows no
 // more, a newer one is told no more.

@@ -54,7 +54,7 @@ static const st_metric table[] = {
      "bytes written to device memory; what stays dirty in L2 is not in it",
      "dram__bytes_op_write.sum"},
     PLAIN("dram_bandwidth", "dram__bytes.sum.per_second", ST_UNIT_BYTES_PER_SECOND, 1, "memory",
-          "device-memory bytes per second while the profiler held the clocks"),
+          "device-memory bytes per second under the profiler, not at the speed of a timed run"),
     SHARE("memory_throughput", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
           1, "memory",
           "the busiest part of the memory system (L1, L2, device memory) as a share of its peak"),

@@ -10,7 +10,9 @@
 //  3. Kernels are serialised, so each sample belongs to one kernel; all kernels of a run are
 //  summed,
 //     each by the time it takes, since all are sampled at one period.
-//  4. When the image is known, samples of other modules (cache flush, fills) are left out.
+//  4. What `prepare` launches is read and thrown away before each run; when the image is known,
+//  samples of
+//     other modules are left out as well.
 //  5. The period follows the samples: too few and the next run is sampled more finely, far too many
 //  and
 //     the next candidate is sampled more coarsely. Shares do not depend on it.
@@ -26,8 +28,9 @@
 #include <string.h>
 
 #define RECORDS 4096 // instructions read at once; more come in further reads
-// The driver pins this much host memory whenever sampling is enabled: CUPTI's default of 512 MiB makes
-// each enabling take 0.4 s.
+// Plenty for one run. Said explicitly, since with CUPTI's own choice the first run after each
+// enabling or change of the period took 0.4 s on an H200, and with any size of 2 to 512 MiB about
+// 0.1 s.
 #define HARDWARE_BYTES ((size_t)32 << 20)
 #define FINEST_PERIOD 5
 #define COARSEST_PERIOD 20
@@ -35,7 +38,8 @@
 #define MAX_RUNS 64
 #define MAX_SECONDS 0.05
 #define DEFAULT_MINIMUM 2000
-#define PLENTY 64          // times the minimum: more than this and the period is made coarser
+#define PLENTY 128         // times the minimum: more than this and the period is made coarser
+#define FEW 16             // a run with less than the minimum by this factor is sampled more finely
 #define LINES_LOOKED_UP 64 // hottest instructions whose source lines are looked up
 
 // --- reasons and buffers
@@ -180,12 +184,12 @@ static st_code configure(st_profiler *profiler, st_error *error) {
     attributes[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
     attributes[3].attributeData.samplingPeriodData.samplingPeriod = sampling->period;
     attributes[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
-    attributes[4].attributeData.hardwareBufferSizeData.hardwareBufferSize =
-        sampling->hardware_bytes ? sampling->hardware_bytes : HARDWARE_BYTES;
+    attributes[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = HARDWARE_BYTES;
     int result = set_attributes(profiler, attributes, 5);
     if (result != CUPTI_SUCCESS)
         return st_cupti_fail(profiler->api, result, "configuring PC sampling", error);
     sampling->set_period = sampling->period;
+    sampling->fresh = true;
     return ST_OK;
 }
 
@@ -200,6 +204,7 @@ st_code st_sampling_enable(st_profiler *profiler, st_error *error) {
     if (!sampling->ready) {
         st_sampling_release(sampling);
         sampling->period = FIRST_PERIOD;
+        sampling->limit = FINEST_PERIOD;
         code = list_reasons(profiler, error); // invariant 2
         if (code == ST_OK)
             code = make_buffers(sampling, error);
@@ -242,6 +247,7 @@ static st_code apply_period(st_profiler *profiler, st_error *error) {
     attribute.attributeData.samplingPeriodData.samplingPeriod = sampling->period;
     if (set_attributes(profiler, &attribute, 1) == CUPTI_SUCCESS) {
         sampling->set_period = sampling->period;
+        sampling->fresh = true;
         return ST_OK;
     }
     st_code code = st_profiler_switch(profiler, ST_MODE_OFF, error);
@@ -307,15 +313,13 @@ static st_code read_samples(st_profiler *profiler, sample_reading *reading, st_e
             reading->full = true;
             taken->hardwareBufferFull = 0;
         } else if (result != CUPTI_SUCCESS) {
-            return st_cupti_fail(profiler->api, result, "reading samples", error);
+            return st_profiler_give_up(profiler, result, "reading samples", error);
         }
         reading->dropped += taken->droppedSamples;
-        st_code code = add_records(sampling, reading, error);
+        st_code code = keep ? add_records(sampling, reading, error) : ST_OK;
         if (code != ST_OK)
             return code;
     } while (taken->remainingNumPcs > 0 && taken->totalNumPcs > 0);
-    if (!keep)
-        st_pc_table_clear(&sampling->table);
     return ST_OK;
 }
 
@@ -326,18 +330,19 @@ static uint32_t clamp_period(uint32_t wish) {
     return wish < FINEST_PERIOD ? FINEST_PERIOD : wish > COARSEST_PERIOD ? COARSEST_PERIOD : wish;
 }
 
-// Invariant 5, after a run that gave `got` of `minimum` samples.
-static uint32_t finer_period(uint32_t period, uint64_t got, uint64_t minimum) {
+// Invariant 5: so fine that four runs should do, after one that gave `got` of `minimum` samples.
+static uint32_t finer_period(const st_sampling *sampling, uint64_t got, uint64_t minimum) {
     uint32_t steps = 0;
-    for (uint64_t reach = got ? got : minimum / 16 + 1; reach < minimum; reach *= 2)
+    for (uint64_t reach = got ? got : 1; reach < minimum / 4; reach *= 2)
         steps++;
-    return period > FINEST_PERIOD + steps ? period - steps : FINEST_PERIOD;
+    uint32_t limit = sampling->limit;
+    return sampling->period > limit + steps ? sampling->period - steps : limit;
 }
 
-static uint32_t coarser_period(uint32_t period, uint64_t got, uint64_t dropped, uint64_t minimum) {
+static uint32_t coarser_period(uint32_t period, uint64_t got, uint64_t minimum) {
     for (uint64_t left = got; left > PLENTY * minimum; left /= 2)
         period++;
-    return clamp_period(dropped > got / 8 ? period + 1 : period);
+    return clamp_period(period);
 }
 
 static void know_image(st_profiler *profiler, const void *image, size_t bytes,
@@ -351,44 +356,63 @@ static void know_image(st_profiler *profiler, const void *image, size_t bytes,
     reading->crc = ask.cubinCrc;
 }
 
-// Runs once more; *seconds grows by what running and reading took.
+// Runs once more; *seconds grows by what running and reading took, set-up left out.
 static st_code sample_run(st_profiler *profiler, st_run_once *run, void *context,
                           sample_reading *reading, double *seconds, st_error *error) {
+    st_sampling *sampling = &profiler->sampling;
     st_code code = apply_period(profiler, error);
     double began = st_clock_seconds();
     if (code == ST_OK)
         code = st_profiler_get_ready(profiler, context, error);
+    if (code == ST_OK && profiler->prepare)
+        code = read_samples(profiler, NULL, error); // its kernels, and what was dropped of them
     if (code == ST_OK)
         code = run(context, error);
     if (code == ST_OK)
         code = read_samples(profiler, reading, error);
-    *seconds += st_clock_seconds() - began;
+    if (!sampling->fresh)
+        *seconds += st_clock_seconds() - began;
+    sampling->fresh = false;
     return code;
+}
+
+// Invariant 6: true when the run is to be forgotten.
+static bool lost_too_many(st_sampling *sampling, uint64_t got, uint64_t dropped, bool full) {
+    if ((dropped <= got / 8 && !full) || sampling->period + 2 > COARSEST_PERIOD)
+        return false;
+    sampling->period += dropped > 2 * got || full ? 2 : 1;
+    return true;
 }
 
 static st_code sample_runs(st_profiler *profiler, st_run_once *run, void *context, uint64_t minimum,
                            sample_reading *reading, st_error *error) {
     st_sampling *sampling = &profiler->sampling;
     double seconds = 0;
-    uint64_t total = 0;
+    uint64_t total = 0, dropped = 0; // of the runs that count
     for (int runs = 0; runs < MAX_RUNS; runs++) {
-        uint64_t before = total, dropped = reading->dropped;
+        uint64_t before = total;
+        reading->dropped = 0;
+        reading->full = false;
         st_code code = sample_run(profiler, run, context, reading, &seconds, error);
         if (code != ST_OK)
             return code;
         total = st_pc_table_samples(&sampling->table);
-        if (total >= minimum || seconds > MAX_SECONDS) {
-            sampling->period = coarser_period(sampling->period, total - before,
-                                              reading->dropped - dropped, minimum);
-            break;
+        uint64_t got = total - before;
+        if (lost_too_many(sampling, got, reading->dropped, reading->full)) {
+            sampling->limit = sampling->period;
+            st_pc_table_clear(&sampling->table);
+            total = dropped = 0;
+            continue;
         }
-        if (reading->full) {
-            sampling->period = clamp_period(sampling->period + 2);
-            reading->full = false;
-        } else {
-            sampling->period = finer_period(sampling->period, total - before, minimum - total);
+        dropped += reading->dropped;
+        if (total >= minimum || seconds > MAX_SECONDS) {
+            sampling->period = coarser_period(sampling->period, got, minimum);
+            break;
+        } else if (got < minimum / FEW) {
+            sampling->period = finer_period(sampling, got, minimum);
         }
     }
+    reading->dropped = dropped;
     return ST_OK;
 }
 

@@ -6,7 +6,10 @@
 //  2. A way is enabled when it is first asked for, and stays so until the other is asked for, a
 //     collection fails, or the profiler is closed.
 //  3. After a failed collection nothing is enabled, so the next one starts from a known state.
-//  4. Once open, counters were shown to be allowed; what goes wrong later is an error with its
+//  4. A profiler that is broken (st_profiler_give_up) calls CUPTI no more, not even to disable:
+//  with CUPTI
+//     13.0 the next enabling ended the process. The worker is started anew.
+//  5. Once open, counters were shown to be allowed; what goes wrong later is an error with its
 //  reason.
 //
 // States: off → sampling → off → ranges … (st_profiler_switch); any → off (failure,
@@ -101,7 +104,22 @@ static st_code disable(st_profiler *profiler, st_error *error) {
     return ST_OK;
 }
 
+st_code st_profiler_give_up(st_profiler *profiler, int result, const char *what, st_error *error) {
+    if (result != CUPTI_ERROR_UNKNOWN)
+        return st_cupti_fail(profiler->api, result, what, error);
+    profiler->broken = true;
+    profiler->mode = ST_MODE_OFF;
+    return st_fail(error, ST_FAILED, st_counters_remedy(ST_COUNTERS_BUSY),
+                   "%s: CUPTI says %s (%d), as it does while another process profiles this GPU",
+                   what, st_cupti_words(profiler->api, result), result);
+}
+
 st_code st_profiler_switch(st_profiler *profiler, st_profiler_mode mode, st_error *error) {
+    if (profiler->broken) // invariant 4
+        return mode == ST_MODE_OFF
+                   ? ST_OK
+                   : st_fail(error, ST_FAILED, st_counters_remedy(ST_COUNTERS_BUSY),
+                             "CUPTI failed in this process before and is left alone");
     if (profiler->mode == mode)
         return ST_OK;
     st_code code = disable(profiler, error);

@@ -22,7 +22,8 @@ typedef struct st_sampling {
     CUpti_PCSamplingPCData *record_memory;
     uint32_t period;     // log2 of the cycles between samples of an SM: what the next run will use
     uint32_t set_period; // what CUPTI was told; 0 nothing
-    size_t hardware_bytes;
+    uint32_t limit;      // the finest period that may be used: finer ones lost samples
+    bool fresh;          // nothing was run since CUPTI was told: the next run pays for the set-up
     st_pc_table table;
 } st_sampling;
 
@@ -32,9 +33,6 @@ typedef struct st_ranges {
     uint8_t *data;
     size_t data_bytes, data_capacity;
     size_t set_ranges; // ranges a pass that CUPTI was told since enabling; 0: nothing yet
-    int experiment;
-    st_metric_config old_config;
-    uint8_t *old_data;
 } st_ranges;
 
 typedef enum st_profiler_mode { ST_MODE_OFF, ST_MODE_SAMPLING, ST_MODE_RANGES } st_profiler_mode;
@@ -45,6 +43,7 @@ struct st_profiler {
     int ordinal;
     char chip[16];
     st_profiler_mode mode;
+    bool broken; // see st_profiler_give_up
     st_run_once *prepare;
     st_sampling sampling;
     st_ranges ranges;
@@ -52,6 +51,10 @@ struct st_profiler {
 
 // Enables one way of collecting, disabling the other before; cheap when it is enabled already.
 st_code st_profiler_switch(st_profiler *profiler, st_profiler_mode mode, st_error *error);
+// As st_cupti_fail, for results of a collection. An unknown error there is what CUPTI gives while
+// another process profiles the GPU, and its next calls may end the process: the profiler refuses
+// from then on.
+st_code st_profiler_give_up(st_profiler *profiler, int result, const char *what, st_error *error);
 // Calls prepare, if any.
 st_code st_profiler_get_ready(st_profiler *profiler, void *context, st_error *error);
 

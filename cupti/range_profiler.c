@@ -64,25 +64,29 @@ static st_code find_metrics(const char *const *names, size_t count, const st_met
     return ST_OK;
 }
 
+// Invariant 3: the schedule is for these metrics, and CUPTI holds no other.
 static st_code choose(st_profiler *profiler, const st_metric *const *metrics, size_t count,
                       st_error *error) {
     st_ranges *ranges = &profiler->ranges;
-    if (st_metric_config_is(&ranges->config, metrics, count)) // invariant 3
+    if (st_metric_config_is(&ranges->config, metrics, count))
         return ST_OK;
-    if (ranges->experiment == 1 && profiler->mode == ST_MODE_RANGES) {
-        st_code code = st_profiler_switch(profiler, ST_MODE_OFF, error);
-        if (code != ST_OK)
-            return code;
-    }
-    if (ranges->experiment == 2) {
-        ranges->old_config = ranges->config;
-        ranges->config = (st_metric_config){0};
-    }
-    if (ranges->experiment == 3)
-        ranges->config = (st_metric_config){0};
+    st_code code = ST_OK;
+    if (profiler->mode == ST_MODE_RANGES)
+        code = st_profiler_switch(profiler, ST_MODE_OFF, error);
+    if (code != ST_OK)
+        return code;
     st_metric_config_release(&ranges->config);
     return st_metric_config_make(profiler->api, profiler->chip, metrics, count, &ranges->config,
                                  error);
+}
+
+// Invariant 3: enabled, and not for another number of ranges.
+static st_code enable_for(st_profiler *profiler, size_t range_count, st_error *error) {
+    size_t set = profiler->ranges.set_ranges;
+    st_code code = ST_OK;
+    if (profiler->mode == ST_MODE_RANGES && set != 0 && set != range_count)
+        code = st_profiler_switch(profiler, ST_MODE_OFF, error);
+    return code == ST_OK ? st_profiler_switch(profiler, ST_MODE_RANGES, error) : code;
 }
 
 static st_code size_data(st_profiler *profiler, size_t range_count, st_error *error) {
@@ -97,15 +101,6 @@ static st_code size_data(st_profiler *profiler, size_t range_count, st_error *er
     int result = ST_CUPTI(profiler->api, RangeProfilerGetCounterDataSize, &ask);
     if (result != CUPTI_SUCCESS)
         return st_cupti_fail(profiler->api, result, "sizing counter data", error);
-    if (ranges->experiment == 2) {
-        ranges->old_data = ranges->data;
-        ranges->data = NULL;
-        ranges->data_capacity = 0;
-    }
-    if (ranges->experiment == 3) {
-        ranges->data = NULL;
-        ranges->data_capacity = 0;
-    }
     if (ask.counterDataSize > ranges->data_capacity) {
         uint8_t *grown = st_realloc(ranges->data, ask.counterDataSize);
         if (!grown)
@@ -131,7 +126,7 @@ static st_code configure(st_profiler *profiler, size_t range_count, st_error *er
         .pCounterData = ranges->data};
     int result = ST_CUPTI(profiler->api, RangeProfilerCounterDataImageInitialize, &fresh);
     if (result != CUPTI_SUCCESS)
-        return st_cupti_fail(profiler->api, result, "preparing counter data", error);
+        return st_profiler_give_up(profiler, result, "preparing counter data", error);
     CUpti_RangeProfiler_SetConfig_Params set = {
         .structSize = ST_CUPTI_SIZE(CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel),
         .pRangeProfilerObject = ranges->object,
@@ -148,13 +143,8 @@ static st_code configure(st_profiler *profiler, size_t range_count, st_error *er
         .targetNestingLevel = 1};
     result = ST_CUPTI(profiler->api, RangeProfilerSetConfig, &set);
     if (result != CUPTI_SUCCESS)
-        return st_cupti_fail(profiler->api, result, "configuring the range profiler", error);
+        return st_profiler_give_up(profiler, result, "configuring the range profiler", error);
     ranges->set_ranges = range_count;
-    if (ranges->experiment == 2) {
-        st_metric_config_release(&ranges->old_config);
-        st_free(ranges->old_data);
-        ranges->old_data = NULL;
-    }
     return ST_OK;
 }
 
@@ -174,14 +164,14 @@ static st_code run_range(st_profiler *profiler, st_run_once *run, void *context,
         .pRangeName = name};
     int result = ST_CUPTI(profiler->api, RangeProfilerPushRange, &push);
     if (result != CUPTI_SUCCESS)
-        return st_cupti_fail(profiler->api, result, "beginning a range", error);
+        return st_profiler_give_up(profiler, result, "beginning a range", error);
     code = run(context, error);
     CUpti_RangeProfiler_PopRange_Params pop = {
         .structSize = ST_CUPTI_SIZE(CUpti_RangeProfiler_PopRange_Params, pRangeProfilerObject),
         .pRangeProfilerObject = profiler->ranges.object};
     result = ST_CUPTI(profiler->api, RangeProfilerPopRange, &pop);
     if (code == ST_OK && result != CUPTI_SUCCESS)
-        code = st_cupti_fail(profiler->api, result, "ending a range", error);
+        code = st_profiler_give_up(profiler, result, "ending a range", error);
     return code;
 }
 
@@ -193,7 +183,7 @@ static st_code run_pass(st_profiler *profiler, st_run_once *run, void *const *co
         .pRangeProfilerObject = object};
     int result = ST_CUPTI(profiler->api, RangeProfilerStart, &start);
     if (result != CUPTI_SUCCESS)
-        return st_cupti_fail(profiler->api, result, "starting a pass", error);
+        return st_profiler_give_up(profiler, result, "starting a pass", error);
     st_code code = ST_OK;
     for (size_t c = 0; c < count && code == ST_OK; c++)
         code = run_range(profiler, run, contexts[c], c, error);
@@ -202,7 +192,7 @@ static st_code run_pass(st_profiler *profiler, st_run_once *run, void *const *co
         .pRangeProfilerObject = object};
     result = ST_CUPTI(profiler->api, RangeProfilerStop, &stop);
     if (code == ST_OK && result != CUPTI_SUCCESS)
-        code = st_cupti_fail(profiler->api, result, "ending a pass", error);
+        code = st_profiler_give_up(profiler, result, "ending a pass", error);
     *last = stop.isAllPassSubmitted != 0;
     return code;
 }
@@ -214,14 +204,14 @@ static st_code decode(st_profiler *profiler, size_t range_count, double *values,
         .pRangeProfilerObject = ranges->object};
     int result = ST_CUPTI(profiler->api, RangeProfilerDecodeData, &data);
     if (result != CUPTI_SUCCESS)
-        return st_cupti_fail(profiler->api, result, "decoding counters", error);
+        return st_profiler_give_up(profiler, result, "decoding counters", error);
     CUpti_RangeProfiler_GetCounterDataInfo_Params info = {
         .structSize = ST_CUPTI_SIZE(CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges),
         .pCounterDataImage = ranges->data,
         .counterDataImageSize = ranges->data_bytes};
     result = ST_CUPTI(profiler->api, RangeProfilerGetCounterDataInfo, &info);
     if (result != CUPTI_SUCCESS)
-        return st_cupti_fail(profiler->api, result, "decoding counters", error);
+        return st_profiler_give_up(profiler, result, "decoding counters", error);
     if (info.numTotalRanges != range_count) // invariant 2
         return st_fail(error, ST_FAILED, NULL, "the range profiler returned %zu ranges of %zu",
                        info.numTotalRanges, range_count);
@@ -248,24 +238,19 @@ static st_code collect(st_profiler *profiler, st_run_once *run, void *const *con
     return code == ST_OK ? decode(profiler, count, values, error) : code;
 }
 
+// Invariant 4.
 static st_code collect_all(st_profiler *profiler, st_run_once *run, void *const *contexts,
                            size_t count, double *values, st_error *error) {
-    st_code code = ST_OK;
-    for (size_t first = 0; first < count && code == ST_OK; first += MAX_RANGES) {
-        size_t part = count - first < MAX_RANGES ? count - first : MAX_RANGES;
-        size_t set = profiler->ranges.set_ranges;
-        if (profiler->ranges.experiment == 1 && set != 0 && set != part) {
-            code = st_profiler_switch(profiler, ST_MODE_OFF, error);
-            if (code == ST_OK)
-                code = st_profiler_switch(profiler, ST_MODE_RANGES, error);
-            if (code != ST_OK)
-                break;
-        }
+    size_t chunks = (count + MAX_RANGES - 1) / MAX_RANGES;
+    size_t part = (count + chunks - 1) / chunks;
+    st_code code = enable_for(profiler, part, error);
+    for (size_t done = 0; done < count && code == ST_OK; done += part) {
+        size_t first = done + part <= count ? done : count - part;
         code = collect(profiler, run, contexts + first, part,
                        values + first * profiler->ranges.config.count, error);
     }
     if (code != ST_OK)
-        (void)st_profiler_switch(profiler, ST_MODE_OFF, NULL); // invariant 4
+        (void)st_profiler_switch(profiler, ST_MODE_OFF, NULL); // invariant 5
     return code;
 }
 
@@ -282,11 +267,8 @@ st_code st_profiler_counters(st_profiler *profiler, st_run_once *run, void *cons
     st_code code = find_metrics(metric_names, metric_count, metrics, error);
     if (code == ST_OK && candidate_count > 0 && metric_count > 0)
         code = choose(profiler, metrics, metric_count, error);
-    bool something = code == ST_OK && candidate_count > 0 && metric_count > 0 &&
-                     profiler->ranges.config.tool_count > 0;
-    if (something)
-        code = st_profiler_switch(profiler, ST_MODE_RANGES, error);
-    if (something && code == ST_OK)
+    if (code == ST_OK && candidate_count > 0 && metric_count > 0 &&
+        profiler->ranges.config.tool_count > 0)
         code = collect_all(profiler, run, contexts, candidate_count, values, error);
     st_free(metrics);
     if (seconds)

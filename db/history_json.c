@@ -30,34 +30,35 @@ void st_line_start(st_line *line, const char *row)
 // Length of the valid UTF-8 sequence at `text`, 0 when there is none.
 static size_t sequence_length(const unsigned char *text)
 {
-    size_t length = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3
-                                     : text[0] >> 3 == 30 ? 4 : 0;
-    for (size_t i = 1; i < length; i++)
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000}; // by length: nothing overlong
+    size_t length = text[0] < 0x80         ? 1
+                    : text[0] >> 5 == 0x06 ? 2
+                    : text[0] >> 4 == 0x0e ? 3
+                    : text[0] >> 3 == 0x1e ? 4
+                                           : 0;
+    uint32_t point = length > 1 ? text[0] & (0xffu >> (length + 1)) : text[0];
+    for (size_t i = 1; i < length; i++) {
         if (text[i] >> 6 != 2)
             return 0;
-    json_t *known = length > 1 ? json_stringn((const char *)text, length) : NULL;
-    bool valid = length == 1 || known;
-    json_decref(known);
-    return valid ? length : 0;
+        point = point << 6 | (text[i] & 0x3f);
+    }
+    bool surrogate = point >= 0xd800 && point <= 0xdfff;
+    return length && (point < smallest[length] || point > 0x10ffff || surrogate) ? 0 : length;
 }
 
 void st_line_text(st_line *line, const char *name, const char *value)
 {
     if (!value || !*value)
         return;
-    json_t *string = json_string(value);
-    if (!string) {
-        st_text repaired;
-        st_text_init(&repaired);
-        for (const char *at = value; *at;) {
-            size_t length = sequence_length((const unsigned char *)at);
-            st_text_add_bytes(&repaired, length ? at : "?", length ? length : 1);
-            at += length ? length : 1;
-        }
-        string = repaired.failed ? NULL : json_string(st_text_string(&repaired));
-        st_text_release(&repaired);
+    st_text valid;
+    st_text_init(&valid);
+    for (const char *at = value; *at;) {
+        size_t length = sequence_length((const unsigned char *)at);
+        st_text_add_bytes(&valid, length ? at : "?", length ? length : 1);
+        at += length ? length : 1;
     }
-    st_line_value(line, name, string);
+    st_line_value(line, name, valid.failed ? NULL : json_string(st_text_string(&valid)));
+    st_text_release(&valid);
 }
 
 void st_line_int(st_line *line, const char *name, int64_t value)

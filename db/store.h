@@ -172,7 +172,9 @@ typedef struct st_answer {
     bool is_winner, is_default, shipped;
 } st_answer;
 typedef st_code st_answer_callback(void *context, const st_answer *answer, st_error *error);
-// Winners (best) or all measured candidates, by family, device, problem, time.
+// Winners (best) or all measured candidates (one answer a candidate and state of the cache), by family,
+// device, problem, cache; then winners newest first, candidates fastest first. Texts are "" when unknown;
+// detail, ties_json and note are NULL when there is none.
 st_code st_store_query(st_store *store, const st_query *query, st_answer_callback *callback,
                        void *context, st_error *error);
 
@@ -185,6 +187,7 @@ typedef st_code st_counter_callback(void *context, const char *kind, const char 
                                     st_error *error);
 st_code st_store_counters_of(st_store *store, int64_t candidate_key, st_counter_callback *callback,
                              void *context, st_error *error);
+// One answer a state of the cache; a candidate without measurements is one answer with cache "".
 st_code st_store_answer_of(st_store *store, int64_t candidate_key, st_answer_callback *callback,
                            void *context, st_error *error);
 st_code st_store_stall_lines_of(st_store *store, int64_t candidate_key, char **lines_json,
@@ -196,13 +199,13 @@ st_code st_store_candidates(st_store *store, int64_t session, st_candidate_callb
                             void *context, st_error *error);
 // The template's texts by hash (JSON as stored); ST_NOTHING when unknown. st_free.
 st_code st_store_template_text(st_store *store, const char *hash, char **text_json, st_error *error);
-// The newest finished session (family NULL: any); ST_NOTHING when none.
+// The newest finished session (family NULL: any), own before shipped; ST_NOTHING when none.
 st_code st_store_session_latest(st_store *store, const char *family, st_session_row *row,
                                 st_error *error);
 st_code st_store_session_of(st_store *store, const char *id_prefix, st_session_row *row, st_error *error);
 
 // --- shipped history --------------------------------------------------------------------------------------------
-// Exports sessions (ids; NULL-terminated) as gzip'ed JSON Lines, rows in stable order: same rows, same
+// Exports sessions (whole ids; NULL-terminated; NULL: all) as gzip'ed JSON Lines, rows in stable order: same rows, same
 // bytes. Imports such a file: rows already there (by stable id) are left alone; imported ones are marked
 // shipped when `shipped`.
 st_code st_history_export(st_store *store, const char *const *session_ids, const char *path,

@@ -20,8 +20,8 @@
 // simtune: param    LOAD   = plain nc cg no_allocate evict_first l2_64 l2_128 l2_256  role mlp
 // simtune: param    ORDER  = batched interleaved                     role mlp ilp regs
 // simtune: param    MIN_BLOCKS = 1 2 3 4                             role regs tlp
-// How tiles are dealt out: WAVES = 0 starts one block a tile, k starts k times what the device holds
-// at once.
+// How tiles are dealt out: WAVES = 0 starts one block a tile, k starts k times what the device
+// holds at once.
 // simtune: param    WAVES  = 0 1 2 4 8                               role tlp work runtime
 // simtune: param    MAP    = strided contiguous                      role work runtime
 // How values come together: in a warp, in a block, in the grid.
@@ -51,7 +51,8 @@
 // simtune: where    FINISH == cluster or CLUSTER == 1
 // simtune: where    BLOCK_STEP != direct or is_two_pass or FINISH == cluster
 //
-// What was never near the best and would only cost time: much work for few blocks, little for many …
+// What was never near the best and would only cost time: much work for few blocks, little for
+// many …
 // simtune: let      bytes_in = n * size_of_T
 // simtune: let      tiles = max(1, ceil_div(n, BLOCK * VEC * UNROLL))
 // simtune: where    FINISH != cluster or bytes_in <= 2097152
@@ -61,8 +62,8 @@
 // simtune: where    WAVES != 0 or (tiles > SM_COUNT and tiles <= 65536)
 // simtune: where    WAVES <= 1 or tiles > SM_COUNT * WAVES
 // simtune: where    WAVES == 1 or not is_few
-// … and combinations of what moves time by a few percent at most: one of these at a time, from 16-byte
-// loads with four accumulators and the finish that suits the device.
+// … and combinations of what moves time by a few percent at most: one of these at a time, from
+// 16-byte loads with four accumulators and the finish that suits the device.
 // simtune: let      minor_read = (LOAD != plain) + (ORDER != batched) + (MIN_BLOCKS != 1) + (MAP != strided)
 // simtune: let      minor = minor_read + (WARP != shuffle) + (BLOCK_STEP != shuffle)
 // simtune: let      is_core = vec_bytes == 16 and (ACC == 4 or (ACC == UNROLL * VEC and ACC < 4))
@@ -105,8 +106,8 @@
 // simtune: launch   reduce_ticket<Config> grid=blocks block=BLOCK args=in,out,partial,state,n,share:u64 when FINISH == ticket
 // simtune: launch   reduce_atomic<Config> grid=blocks block=BLOCK args=in,out,state,n,share:u64 when FINISH == atomic
 //
-// Values are combined in an order that the configuration fixes, except by atomics; min, max and integers
-// do not care about the order.
+// Values are combined in an order that the configuration fixes, except by atomics; min, max and
+// integers do not care about the order.
 // simtune: determinism run_to_run when FINISH != atomic or op != sum or not is_float_T
 //
 // simtune: let      reference_blocks = min(1024, max(1, ceil_div(n, 4096)))
@@ -346,8 +347,9 @@ template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     reduce_blocks(const typename Config::T *in, void *partial, u64 n, u64 share) {
     typedef typename reduce_thread<Config>::A A;
+    // The next kernel may take its place now: it waits for all that is written here.
     if (Config::FINISH == FINISH_dependent)
-        allow_dependents(); // the next kernel may take its place now; it waits for all that is written here
+        allow_dependents();
     A value = reduce_share<Config>(in, n, share);
     if (Config::BLOCK_STEP == BLOCK_STEP_direct) {
         value = reduce_warp<Config>(value);
@@ -361,51 +363,42 @@ __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     }
 }
 
-// One block of any number of whole warps. As a dependent launch it is there before the values are:
-// it uses the time for a rehearsal that reads nothing, so that its instructions and the addresses'
-// translations are at hand when the values come.
+// One block of any number of whole warps, four values a thread at a time. As a dependent launch it
+// is there before the values are, and fetches the translations of their addresses meanwhile.
 template <class Config>
 __global__ void __launch_bounds__(1024)
     reduce_partials(const void *partial, typename Config::T *out, u64 count) {
     typedef typename reduce_thread<Config>::A A;
     typedef operation<Config::op, A> OP;
-    const bool DEPENDENT = Config::FINISH == FINISH_dependent;
     const A *from = (const A *)partial;
     __shared__ A warps[32];
-    A value = OP::identity();
-    if (DEPENDENT) {
+    if (Config::FINISH == FINISH_dependent) {
         if (threadIdx.x < count)
             prefetch(from + threadIdx.x);
         prefetch(out);
+        wait_for_previous();
     }
+    A value = OP::identity();
 #pragma unroll 1
-    for (int pass = DEPENDENT ? 0 : 1; pass < 2; pass++) {
-        if (DEPENDENT && pass == 1)
-            wait_for_previous();
-        const u64 end = pass == 1 ? count : 0;
-        u64 i = threadIdx.x;
-        do {
-            A four[4];
+    for (u64 i = threadIdx.x; i < count; i += 4 * blockDim.x) {
+        A four[4];
 #pragma unroll
-            for (u32 k = 0; k < 4; k++) {
-                four[k] = OP::identity();
-                if (i + k * blockDim.x < end)
-                    four[k] = load_value(from + (i + k * blockDim.x));
-            }
-            value = OP::combine(
-                value, OP::combine(OP::combine(four[0], four[1]), OP::combine(four[2], four[3])));
-            i += 4 * blockDim.x;
-        } while (i < end);
-        value = reduce_lanes<OP, 32>(value);
-        if (blockDim.x > 32) {
-            if (threadIdx.x % 32 == 0)
-                warps[threadIdx.x / 32] = value;
-            __syncthreads();
-            if (threadIdx.x < 32) {
-                value = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : OP::identity();
-                value = reduce_lanes<OP, 32>(value);
-            }
-            __syncthreads(); // before the next pass writes
+        for (u32 k = 0; k < 4; k++) {
+            four[k] = OP::identity();
+            if (i + k * blockDim.x < count)
+                four[k] = load_value(from + (i + k * blockDim.x));
+        }
+        value = OP::combine(
+            value, OP::combine(OP::combine(four[0], four[1]), OP::combine(four[2], four[3])));
+    }
+    value = reduce_lanes<OP, 32>(value);
+    if (blockDim.x > 32) {
+        if (threadIdx.x % 32 == 0)
+            warps[threadIdx.x / 32] = value;
+        __syncthreads();
+        if (threadIdx.x < 32) {
+            value = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : OP::identity();
+            value = reduce_lanes<OP, 32>(value);
         }
     }
     if (threadIdx.x == 0)

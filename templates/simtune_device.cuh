@@ -4,10 +4,11 @@
 // device (SIMTUNE_EMULATED), which compiles the same source with the host's compiler.
 //
 // Promises:
-//  1. C++11, no include, no macro left defined at the end: NVRTC compiles it in a few milliseconds, and a
-//     generated header can hold it in a namespace of its own.
-//  2. Operations are total and do not depend on the order of their operands: integers wrap, a NaN among the
-//     operands of min or max gives a NaN, -0 is less than +0. (Sums of floats depend on the grouping only.)
+//  1. C++11, no include, no macro left defined at the end: NVRTC reads it in a few milliseconds, and
+//     a generated header can hold it in a namespace of its own.
+//  2. Operations are total and do not depend on the order of their operands: integers wrap, a NaN
+//     among the operands of min or max gives a NaN, -0 is less than +0. (A sum of floats depends on
+//     its grouping.)
 //  3. Accumulators of 16-bit floats are float32; conversions round to nearest even.
 //  4. Loads with an operation (nc, no_allocate …) are for memory that the kernel does not write.
 #ifndef SIMTUNE_DEVICE_CUH

@@ -490,11 +490,10 @@ st_code st_emit_header(const st_template *tmpl, const st_choice *choices, size_t
     st_code code = st_emit_model_make(tmpl, choices, count, options ? options : &none, &model, error);
     if (code)
         return code;
-    char rename[] = "simtune_" HASH_PLACE;
     st_emit_kernels kernels;
-    bool renames = tmpl->is_config && st_program_has_namespace(tmpl->text, "simtune");
-    code = st_emit_kernels_make(tmpl, renames ? rename : NULL, true, &kernels, error);
+    code = st_emit_kernels_make(tmpl, "simtune_" HASH_PLACE, true, &kernels, error);
     if (!code) {
+        model.in_namespace = kernels.has_namespace;
         st_text draft;
         st_text_init(&draft);
         code = print_header(&model, &kernels, &draft, error);

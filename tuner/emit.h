@@ -47,7 +47,7 @@ st_code st_emit_repro(const st_template *tmpl, const st_choice *choice, const st
                       st_text *out, st_error *error);
 
 // The program text that NVRTC compiles for some configurations: template, then one struct a
-// configuration named simtune_config_<i> (in namespace simtune when the template opens it, else global).
+// configuration named simtune_config_<i> (in namespace simtune when the kernels stand there, else global).
 // Also the name expressions of every launch of each, and for macro templates (one configuration only)
 // the -D options. The text depends on type, words and compiled parameters, not on sizes.
 // Shared by the tuning run and the tests.
@@ -76,7 +76,8 @@ void st_program_config_struct(const st_template *tmpl, const st_problem *problem
 typedef void st_macro_callback(void *context, const char *name, const char *value);
 void st_program_macros(const st_template *tmpl, const st_problem *problem, const st_config *config,
                        st_macro_callback *callback, void *context);
-// True when a text opens namespace NAME (comments and strings aside).
-bool st_program_has_namespace(const char *text, const char *name);
+// True when the file that holds the template's kernels (itself or one that it includes) opens namespace
+// simtune: they are taken to stand in it.
+bool st_program_in_namespace(const st_template *tmpl, const st_includes *includes);
 
 #endif

@@ -120,11 +120,14 @@ static const char search_text[] =
     "    return distance;\n"
     "}\n"
     "\n"
-    "/* The same compute capability first, then the nearest one (the older of two), then the SM count. */\n"
+    "/* The same compute capability first, then one of the same generation, then the nearest older one, then a\n"
+    "   newer; among equals the nearest SM count. */\n"
     "SIMTUNE_INLINE_ long long $_class_distance(const $_class *known, const $_facts *facts)\n"
     "{\n"
     "    long long cc = facts->cc - known->cc, sms = facts->sm_count - known->sm_count;\n"
-    "    cc = cc < 0 ? -2 * cc + 1 : 2 * cc;\n"
+    "    if (facts->cc / 10 != known->cc / 10)\n"
+    "        cc = cc < 0 ? 100000 - cc : 1000 + cc;\n"
+    "    cc = cc < 0 ? -2 * cc : 2 * cc + (cc > 0);\n"
     "    sms = sms < 0 ? -sms : sms;\n"
     "    return cc * 65536 + (sms < 65535 ? sms : 65535);\n"
     "}\n"
@@ -313,7 +316,7 @@ static void add_launch_limits(st_emit_values *values, const st_step *step, st_te
     }
 }
 
-// The template's own constraints. A template in namespace simtune promises kernels that are right for every
+// The template's own constraints. A template whose kernels stand in namespace simtune promises kernels that are right for every
 // size: its constraints on sizes cut the space that is searched, and hold where they were recorded. Others may
 // depend on them (n % BLOCK == 0), so there they are held against the size asked for.
 static st_code add_wheres(st_emit_model *model, const st_emit_function *function, size_t row,
@@ -321,10 +324,9 @@ static st_code add_wheres(st_emit_model *model, const st_emit_function *function
     const st_template *tmpl = model->tmpl;
     const st_choice *choice = st_emit_row_choice(model, function, row);
     static const bool none_given[ST_MAX_AXES] = {false};
-    bool any_size = st_program_has_namespace(tmpl->text, "simtune");
     st_emit_values values;
     st_code code = st_emit_values_make(tmpl, &choice->problem, &choice->config, choice->blocks_per_sm,
-                                       any_size ? none_given : model->given, &values, error);
+                                       model->in_namespace ? none_given : model->given, &values, error);
     if (code)
         return code;
     st_text condition;

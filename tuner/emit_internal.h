@@ -21,6 +21,7 @@ typedef struct st_emit_values {
     int64_t *values;      // of the known
     unsigned char *kinds; // st_emit_kind
     int *index;           // axis, fact, buffer or let
+    st_range *ranges;     // what each can be
     bool *used;           // printed since st_emit_values_forget
     bool unprintable;     // something unknown was printed
     const char *fact_prefix; // "facts->" (default) or "facts."
@@ -74,12 +75,13 @@ bool st_emit_strings_add(st_emit_strings *strings, const char *text, size_t leng
 
 typedef struct st_emit_kernels {
     st_includes includes;
-    bool has_namespace;      // the text opens namespace simtune itself
+    bool has_namespace;      // the kernels stand in namespace simtune
     st_text text;            // directives stripped, includes in place
     st_emit_strings macros;  // every macro that the text defines
     st_emit_strings headers; // `#include <…>` lines taken out (only without a namespace of its own)
 } st_emit_kernels;
-// `rename` (may be NULL) takes the place of `simtune` in `namespace simtune` and `simtune::`.
+// `rename` (may be NULL) takes the place of `simtune` in `namespace simtune` and `simtune::` of config
+// templates whose kernels stand there.
 // `embed`: text goes into a namespace of a header: no extern "C", system includes taken out.
 st_code st_emit_kernels_make(const st_template *tmpl, const char *rename, bool embed,
                              st_emit_kernels *out, st_error *error);
@@ -124,6 +126,7 @@ typedef struct st_emit_model {
     bool given[ST_MAX_AXES]; // size axes that are arguments
     int size_axes[ST_MAX_AXES]; size_t size_count; // those, in the order of the file
     bool fact_used[32];
+    bool in_namespace;       // the kernels stand in namespace simtune: they are right for every size
 } st_emit_model;
 st_code st_emit_model_make(const st_template *tmpl, const st_choice *choices, size_t count,
                            const st_emit_options *options, st_emit_model *out, st_error *error);

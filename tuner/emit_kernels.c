@@ -186,7 +186,9 @@ st_code st_emit_kernels_make(const st_template *tmpl, const char *rename, bool e
         st_emit_kernels_release(out);
         return code;
     }
-    out->has_namespace = st_program_has_namespace(tmpl->text, "simtune");
+    out->has_namespace = st_program_in_namespace(tmpl, &out->includes);
+    if (!out->has_namespace || !tmpl->is_config)
+        rename = NULL;
     bool *placed = st_calloc(out->includes.count + 1, sizeof *placed);
     expansion state = {out, &out->includes, placed, rename, embed, out->has_namespace, 0, false};
     if (placed)

@@ -394,7 +394,7 @@ static void add_kernel(const st_emit_model *model, const st_emit_plan *plan, con
     st_text_add(out, "::simtune_@HASH8@::");
     if (!model->tmpl->is_config)
         st_text_addf(out, "config_%zu::%s", plan->structure,
-                     st_program_has_namespace(model->tmpl->text, "simtune") ? "simtune::" : "");
+                     model->in_namespace ? "simtune::" : "");
     st_text_add(out, step->kernel);
     if (step->uses_config)
         st_text_addf(out, "< ::simtune_@HASH8@::config_%zu>", plan->structure);

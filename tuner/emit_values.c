@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of each name when an expression of the template is printed into a program. Parameters,
 // words and types are numbers by then; sizes, device facts and alignments are variables; a let is a number
-// when all that it uses is, else a variable. A term whose names are all numbers is computed here, so that
-// the program holds no arithmetic that has only one answer.
+// when all that it uses is, else a variable. What has one value only, whatever the variables
+// hold, is computed here: of a choice that is made, nothing is left in the program.
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
 
@@ -13,13 +13,26 @@ static void know(st_emit_values *values, int slot, int64_t value) {
         return;
     values->kinds[slot] = ST_EMIT_KNOWN;
     values->values[slot] = value;
+    values->ranges[slot] = (st_range){value, value, false};
 }
 
 static void is_variable(st_emit_values *values, int slot, st_emit_kind kind, int index) {
     if (slot < 0)
         return;
+    static const st_range ranges[] = {
+        [ST_EMIT_SIZE] = {0, (int64_t)1 << 48, false}, // larger ones are refused
+        [ST_EMIT_FACT] = {0, (int64_t)1 << 56, false},
+        [ST_EMIT_ALIGN] = {1, 256, false},
+        [ST_EMIT_LET] = {INT64_MIN, INT64_MAX, true},
+    };
     values->kinds[slot] = (unsigned char)kind;
     values->index[slot] = index;
+    values->ranges[slot] = ranges[kind];
+}
+
+static st_range range_of(const st_emit_values *values, const st_expression *expression) {
+    const st_sql_names names = {NULL, NULL, values->ranges, NULL};
+    return st_expression_range(expression, &names);
 }
 
 static void bind_names(st_emit_values *values, const st_problem *problem, const st_config *config,
@@ -72,10 +85,13 @@ st_code st_emit_values_make(const st_template *tmpl, const st_problem *problem,
     out->kinds = st_calloc(count + 1, sizeof *out->kinds);
     out->index = st_calloc(count + 1, sizeof *out->index);
     out->used = st_calloc(count + 1, sizeof *out->used);
-    if (!out->values || !out->kinds || !out->index || !out->used) {
+    out->ranges = st_calloc(count + 1, sizeof *out->ranges);
+    if (!out->values || !out->kinds || !out->index || !out->used || !out->ranges) {
         st_emit_values_release(out);
         return st_fail_memory(error, "printing the launch plan");
     }
+    for (size_t i = 0; i < count; i++)
+        out->ranges[i] = (st_range){INT64_MIN, INT64_MAX, true};
     bind_names(out, problem, config, blocks_per_sm, given);
     for (size_t i = 0; i < tmpl->let_count; i++) {
         int64_t value;
@@ -83,6 +99,8 @@ st_code st_emit_values_make(const st_template *tmpl, const st_problem *problem,
             know(out, tmpl->lets[i].slot, value);
         else if (!uses_unknown(out, tmpl->lets[i].value))
             is_variable(out, tmpl->lets[i].slot, ST_EMIT_LET, (int)i);
+        if (out->kinds[tmpl->lets[i].slot] == ST_EMIT_LET)
+            out->ranges[tmpl->lets[i].slot] = range_of(out, tmpl->lets[i].value);
     }
     return ST_OK;
 }
@@ -92,6 +110,7 @@ void st_emit_values_release(st_emit_values *values) {
     st_free(values->kinds);
     st_free(values->index);
     st_free(values->used);
+    st_free(values->ranges);
     memset(values, 0, sizeof *values);
 }
 
@@ -105,9 +124,14 @@ bool st_emit_values_known(const st_emit_values *values, const st_expression *exp
         *out = missing;
         return true;
     }
-    for (size_t i = 0; i < values->count; i++)
-        if (values->kinds[i] != ST_EMIT_KNOWN && st_expression_uses(expression, (int)i))
-            return false;
+    for (size_t i = 0; i < values->count; i++) {
+        if (values->kinds[i] == ST_EMIT_KNOWN || !st_expression_uses(expression, (int)i))
+            continue;
+        // `FINISH != cluster or CC >= 90` is decided by FINISH alone.
+        st_range range = range_of(values, expression);
+        *out = range.low;
+        return range.low == range.high && !range.may_fail;
+    }
     // An error (a zero divisor) is left to the program, which can reach it or not.
     return st_expression_evaluate(expression, values->values, out, NULL) == ST_OK;
 }

@@ -280,16 +280,31 @@ static st_code nonsense(st_link *link, st_trouble *trouble)
     return ST_OK;
 }
 
-st_code st_link_load(st_link *link, int64_t candidate, const void *image, size_t image_bytes,
-                     const st_load_kernel *kernels, size_t count, st_loaded_kernel *facts, double limit,
-                     st_trouble *trouble, st_error *error)
+static st_code load_once(st_link *link, int64_t candidate, int64_t module_key, const void *image,
+                         size_t image_bytes, const st_load_kernel *kernels, size_t count, double limit,
+                         st_frame *reply, st_trouble *trouble, st_error *error)
+{
+    return request(link,
+                   json_pack("{s:s, s:I, s:I, s:o}", "type", "load", "candidate", (json_int_t)candidate,
+                             "module", (json_int_t)module_key, "kernels",
+                             st_load_kernels_encode(kernels, count)),
+                   image, image_bytes, limit, reply, trouble, error);
+}
+
+st_code st_link_load(st_link *link, int64_t candidate, int64_t module_key, const void *image,
+                     size_t image_bytes, const st_load_kernel *kernels, size_t count,
+                     st_loaded_kernel *facts, double limit, st_trouble *trouble, st_error *error)
 {
     st_frame reply;
-    st_code code = request(link,
-                           json_pack("{s:s, s:I, s:o}", "type", "load", "candidate",
-                                     (json_int_t)candidate, "kernels",
-                                     st_load_kernels_encode(kernels, count)),
-                           image, image_bytes, limit, &reply, trouble, error);
+    // First without the image: most often the worker has it.
+    st_code code = load_once(link, candidate, module_key, image, module_key ? 0 : image_bytes, kernels, count,
+                             limit, &reply, trouble, error);
+    const char *type = json_string_value(json_object_get(reply.json, "type"));
+    if (code == ST_OK && *trouble == ST_TROUBLE_NONE && type && strcmp(type, "need_module") == 0) {
+        st_frame_release(&reply);
+        code = load_once(link, candidate, module_key, image, image_bytes, kernels, count, limit, &reply, trouble,
+                         error);
+    }
     if (code == ST_OK && *trouble == ST_TROUBLE_NONE &&
         st_loaded_kernels_decode(json_object_get(reply.json, "kernels"), facts, count, error) != ST_OK)
         code = nonsense(link, trouble);

@@ -46,7 +46,8 @@ st_code st_link_set_problem(st_link *link, const st_link_problem *problem, bool 
 
 // Each of these returns ST_OK with *trouble; what the worker said is in `error` unless it is NONE. Other
 // codes are failures of the tool (a worker cannot be started, memory).
-st_code st_link_load(st_link *link, int64_t candidate, const void *image, size_t image_bytes,
+// `module_key` names the image for as long as this link lives, so that it is sent once; 0: always sent.
+st_code st_link_load(st_link *link, int64_t candidate, int64_t module_key, const void *image, size_t image_bytes,
                      const st_load_kernel *kernels, size_t count, st_loaded_kernel *facts, double limit,
                      st_trouble *trouble, st_error *error);
 st_code st_link_plan(st_link *link, int64_t candidate, const st_plan *plan, st_trouble *trouble,

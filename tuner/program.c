@@ -37,34 +37,61 @@ static bool is_word_byte(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-bool st_program_has_namespace(const char *text, const char *name) {
-    size_t length = strlen(name);
-    bool after_keyword = false; // the last word was `namespace`
-    for (const char *at = text; *at;) {
-        const char *next = skip_quiet(at);
-        if (next != at) {
-            at = next;
-            continue;
+// Calls of the form next_word(&at, &span): the next identifier or number outside comments and literals, or NULL.
+static const char *next_word(const char **at, size_t *span) {
+    const char *here = *at;
+    while (*here) {
+        const char *next = skip_quiet(here);
+        if (next != here) {
+            here = next;
+        } else if (is_word_byte(*here)) {
+            *span = 0;
+            while (is_word_byte(here[*span]))
+                (*span)++;
+            *at = here + *span;
+            return here;
+        } else {
+            here++;
         }
-        if (!is_word_byte(*at)) {
-            after_keyword = after_keyword && isspace((unsigned char)*at);
-            at++;
-            continue;
-        }
-        size_t span = 0;
-        while (is_word_byte(at[span]))
-            span++;
-        if (after_keyword && span == length && strncmp(at, name, length) == 0) {
-            const char *brace = at + span;
-            while (isspace((unsigned char)*brace))
-                brace++;
-            if (*brace == '{')
-                return true;
-        }
-        after_keyword = span == 9 && strncmp(at, "namespace", 9) == 0;
-        at += span;
+    }
+    *at = here;
+    return NULL;
+}
+
+static bool is_word(const char *at, size_t span, const char *word) {
+    return strlen(word) == span && strncmp(at, word, span) == 0;
+}
+
+static bool has_word(const char *text, const char *word) {
+    size_t span;
+    for (const char *at = text, *found; (found = next_word(&at, &span)) != NULL;)
+        if (is_word(found, span, word))
+            return true;
+    return false;
+}
+
+// Does the text open `namespace simtune {`?
+static bool opens_namespace(const char *text) {
+    size_t span;
+    bool after_keyword = false;
+    for (const char *at = text, *found; (found = next_word(&at, &span)) != NULL;) {
+        if (after_keyword && is_word(found, span, "simtune") && at[strspn(at, " \t\r\n")] == '{')
+            return true;
+        after_keyword = is_word(found, span, "namespace");
     }
     return false;
+}
+
+bool st_program_in_namespace(const st_template *tmpl, const st_includes *includes) {
+    const char *kernel = NULL;
+    for (size_t i = 0; !kernel && i < tmpl->step_count; i++)
+        if (tmpl->steps[i].kind == ST_STEP_LAUNCH)
+            kernel = tmpl->steps[i].kernel;
+    if (kernel && !has_word(tmpl->text, kernel))
+        for (size_t i = 0; i < includes->count; i++)
+            if (has_word(includes->items[i].text, kernel))
+                return opens_namespace(includes->items[i].text);
+    return opens_namespace(tmpl->text);
 }
 
 // --- spelling a configuration ----------------------------------------------------------------------------------
@@ -276,17 +303,17 @@ static st_code fill_program(const st_template *tmpl, const st_problem *problem,
                             const st_config *configs, size_t config_count,
                             const st_step **launches, bool *in_namespace, st_program *out,
                             st_error *error) {
-    bool has_namespace = st_program_has_namespace(tmpl->text, "simtune");
+    st_code code = st_template_includes(tmpl, &out->includes, error);
+    if (code)
+        return code;
+    bool has_namespace = st_program_in_namespace(tmpl, &out->includes);
     add_file(tmpl->path, tmpl->text, tmpl->text_length, &out->source);
     if (tmpl->is_config)
         add_structs(tmpl, problem, configs, config_count, has_namespace, &out->source);
     if (out->source.failed)
         return st_fail_memory(error, "making a program");
-    st_code code = ST_OK;
     if (!tmpl->is_config)
         code = fill_options(tmpl, problem, configs, out, error);
-    if (!code)
-        code = st_template_includes(tmpl, &out->includes, error);
     size_t count = collect_launches(tmpl->steps, tmpl->step_count, launches);
     for (size_t i = 0; i < count; i++)
         in_namespace[i] = has_namespace;
@@ -355,7 +382,7 @@ static st_code add_includes_of(const char *path, const char *folder, st_text *te
 static st_code read_reference(const st_template *tmpl, reference_file *file, st_program *out,
                               st_error *error) {
     if (!file->name) {
-        file->has_namespace = st_program_has_namespace(tmpl->text, "simtune");
+        file->has_namespace = opens_namespace(tmpl->text);
         add_file(tmpl->path, tmpl->text, tmpl->text_length, &out->source);
         st_text text = {tmpl->text, tmpl->text_length, 0, false};
         return add_includes_of(tmpl->path, tmpl->folder, &text, &out->includes, error);
@@ -372,7 +399,7 @@ static st_code read_reference(const st_template *tmpl, reference_file *file, st_
     if (!code)
         code = st_text_read_file(&text, path, error);
     if (!code) {
-        file->has_namespace = st_program_has_namespace(st_text_string(&text), "simtune");
+        file->has_namespace = opens_namespace(st_text_string(&text));
         add_file(path, st_text_string(&text), text.length, &out->source);
         if (text.length > 0)
             code = add_includes_of(path, folder, &text, &out->includes, error);

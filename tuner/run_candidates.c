@@ -237,7 +237,7 @@ st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_cand
                        candidate->kernels.count);
     st_trouble trouble;
     st_error why = {0};
-    code = st_link_load(link, id, program->compiled.image, program->compiled.image_bytes,
+    code = st_link_load(link, id, program->serial, program->compiled.image, program->compiled.image_bytes,
                         candidate->kernels.kernels, candidate->kernels.count, facts,
                         run->options->time_limit, &trouble, &why);
     if (code != ST_OK) {

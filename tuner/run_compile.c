@@ -167,7 +167,7 @@ static st_code add_program(st_run *run, const size_t *classes, size_t count, st_
     if (!own)
         return st_fail_memory(error, "compiling");
     memcpy(own, classes, count * sizeof *own);
-    programs[run->program_count] = (run_program){.classes = own, .class_count = count};
+    programs[run->program_count] = (run_program){.classes = own, .class_count = count, .serial = ++run->serials};
     for (size_t i = 0; i < count; i++) {
         run->classes[classes[i]].program = run->program_count;
         run->classes[classes[i]].in_program = i;

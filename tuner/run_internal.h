@@ -25,6 +25,7 @@ typedef struct run_program {
     st_compiled compiled;
     bool *used;        // [class][launch], from st_program
     size_t launch_count;
+    int64_t serial;    // names its module to the workers; never the same twice in a run
 } run_program;
 
 typedef enum run_stage {
@@ -91,6 +92,7 @@ typedef struct st_run {
     run_class *classes;        // one a configuration of class_configs
     run_program *programs; size_t program_count;
     size_t programs_pending;
+    int64_t serials;
     st_compiled reference;     // of the group at hand
     bool has_reference;
     char **reference_lowered;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROFILED_MOST = 32, COUNTED_MOST = 10, SAMPLES_LEAST = 2000 };
+enum { PROFILED_MOST = 32, COUNTED_MOST = 4, SAMPLES_LEAST = 500 };
 static const double profile_limit = 60;
 
 static st_code counters_gone(st_run *run, const st_error *why, st_error *error)
@@ -183,7 +183,7 @@ static int by_time(const void *a, const void *b)
     return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-// Survivors of the first round, fastest first; the default is always among them.
+// Survivors of the first round of halving, fastest first; the default is always among them.
 static size_t survivors(const st_run *run, const run_problem *problem, ranked *out)
 {
     size_t found = 0;
@@ -193,7 +193,7 @@ static size_t survivors(const st_run *run, const run_problem *problem, ranked *o
         const run_candidate *candidate = &problem->candidates[i];
         bool standard_one = st_config_equal(run->tmpl, &candidate->config, &standard);
         if (candidate->outcome == ST_OUTCOME_CORRECT && candidate->key && !candidate->profiled &&
-            (candidate->series[COLD].rounds >= 2 || candidate->series[WARM].rounds >= 2 || standard_one))
+            (candidate->series[COLD].rounds >= 3 || candidate->series[WARM].rounds >= 3 || standard_one))
             out[found++] = (ranked){standard_one ? 0 : candidate->series[COLD].median_ns, i};
     }
     qsort(out, found, sizeof *out, by_time);

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 48, SCREEN_SAMPLES = 5, HOPELESS = 3 };
+enum { CHUNK = 48, SCREEN_SAMPLES = 4, HOPELESS = 2 };
 
 typedef struct chunk {
     size_t index[CHUNK];

@@ -10,7 +10,8 @@
 typedef struct st_space st_space;
 
 typedef struct st_space_options {
-    const char *const *set; size_t set_count;   // "BLOCK=256" or "BLOCK=128,256": only these values
+    const char *const *set; size_t set_count;   // "BLOCK=256" or "BLOCK=128,256" or
+                                                // "BLOCK=128,256,VEC=4": only these values
     const char *const *vary; size_t vary_count; // "ACC": all parameters not named here or in `set` stay
                                                 // at their default
     const char *const *where; size_t where_count; // further constraints

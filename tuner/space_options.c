@@ -29,36 +29,52 @@ static size_t index_of(const st_parameter *parameter, int64_t value) {
     return i;
 }
 
-// "BLOCK=128,256": marks the values that are wanted.
-static st_code read_set(st_space *space, const char *text, bool *wanted[], st_error *error) {
+// "BLOCK=128": a parameter that is set from here on.
+static st_code begin_set(st_space *space, const char *item, const char *equals, bool *wanted[],
+                         int *index, st_error *error) {
     const st_template *t = space->tmpl;
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1])
-        return st_fail(error, ST_USAGE, "Write --set PARAM=VALUE or --set PARAM=VALUE,VALUE.",
-                       "--set: `%.100s` is no value of a parameter", text);
-    char *name = st_trimmed(text, (size_t)(equals - text));
-    int index = -1;
-    st_code code = name ? find_parameter(t, name, "--set", &index, error)
+    char *name = st_trimmed(item, (size_t)(equals - item));
+    st_code code = name ? find_parameter(t, name, "--set", index, error)
                         : st_fail_memory(error, "reading --set");
     st_free(name);
     if (code)
         return code;
-    const st_parameter *parameter = &t->parameters[index];
-    if (wanted[index])
+    const st_parameter *parameter = &t->parameters[*index];
+    if (wanted[*index])
         return st_fail(error, ST_USAGE, "Join them: --set PARAM=VALUE,VALUE.",
                        "--set: `%s` is given twice", parameter->name);
-    wanted[index] = st_calloc(parameter->value_count, sizeof **wanted);
-    if (!wanted[index])
-        return st_fail_memory(error, "reading --set");
-    for (const char *rest = equals + 1; !code && rest;) {
+    wanted[*index] = st_calloc(parameter->value_count, sizeof **wanted);
+    return wanted[*index] ? ST_OK : st_fail_memory(error, "reading --set");
+}
+
+static st_code add_set_value(st_space *space, int index, const char *text, bool *wanted[],
+                             st_error *error) {
+    const st_template *t = space->tmpl;
+    int64_t value;
+    st_code code = st_parameter_value(t, index, text, &value, error);
+    if (code)
+        return error ? st_error_prefix(error, "--set") : code;
+    wanted[index][index_of(&t->parameters[index], value)] = true;
+    return ST_OK;
+}
+
+// "BLOCK=128,256" or "BLOCK=128,256,VEC=4": marks the values that are wanted.
+static st_code read_set(st_space *space, const char *text, bool *wanted[], st_error *error) {
+    int index = -1;
+    st_code code = ST_OK;
+    for (const char *rest = text; !code && rest;) {
         char *item = st_next_item(&rest);
-        int64_t value;
-        code = item ? st_parameter_value(t, index, item, &value, error)
-                    : st_fail_memory(error, "reading --set");
+        if (!item)
+            return st_fail_memory(error, "reading --set");
+        const char *equals = strchr(item, '=');
+        const char *value = equals ? equals + 1 : item;
+        if (equals == item || (equals && !equals[1]) || (!equals && index < 0))
+            code = st_fail(error, ST_USAGE, "Write --set PARAM=VALUE or --set PARAM=VALUE,VALUE.",
+                           "--set: `%.100s` is no value of a parameter", item);
+        if (!code && equals)
+            code = begin_set(space, item, equals, wanted, &index, error);
         if (!code)
-            wanted[index][index_of(parameter, value)] = true;
-        else if (item)
-            st_error_prefix(error, "--set");
+            code = add_set_value(space, index, value, wanted, error);
         st_free(item);
     }
     return code;

@@ -14,7 +14,9 @@
 //                                      the launch plan uses it, so it does not reach the compiler
 //   default PARAM=VALUE …              one value for every parameter: the configuration to beat
 //   where  EXPRESSION                  must hold for every allowed configuration
-//   let    NAME = EXPRESSION           late if it uses BLOCKS_PER_SM (resident blocks of the first launch)
+//   let    NAME = EXPRESSION           late if it uses BLOCKS_PER_SM (resident blocks of the first launch);
+//                                      uses lets above it only. Late names may decide grid, cluster, args,
+//                                      sizes of temp buffers, height and where, not block, smem or when
 //   determinism LEVEL when EXPRESSION  LEVEL is run_to_run; what no line grants is `none`
 //   buffer NAME : ROLE TYPE[COUNT] [fill F] [guard]
 //                                      ROLE input output inout temp expected magnitude; TYPE a type axis's
@@ -27,7 +29,9 @@
 //                                      the plain kernel(s) that fill `expected` and `magnitude`; FILE is
 //                                      relative to this one. Without any, the default configuration's
 //                                      output is what others are compared with.
-//   compare OUTPUT with EXPECTED [magnitude BUFFER] [height E] [tolerance TEXT] [when E]
+//   compare OUTPUT [with EXPECTED] [magnitude BUFFER] [height E] [tolerance TEXT] [when E]
+//                                      without `with` (only where there is no reference): what the default
+//                                      configuration gave.
 //                                      float outputs are held to PRIMITIVES' bound with the height of the
 //                                      summation tree, exact data bit by bit. Without `height`: bit by bit
 //                                      always, or relative `tolerance` (1e-5) for users' kernels.
@@ -61,7 +65,7 @@
 // A value of an axis or parameter: an integer, or a word with its number.
 typedef struct st_value {
     char *word;     // NULL for integers
-    int64_t number; // words: index in the list of the file's distinct words (types: their st_type_id)
+    int64_t number; // words: one number a word in the whole file (types: their st_type_id, others above)
 } st_value;
 
 typedef enum st_axis_kind { ST_AXIS_TYPE, ST_AXIS_WORD, ST_AXIS_SIZE } st_axis_kind;
@@ -97,7 +101,7 @@ typedef struct st_buffer {
     st_buffer_role role;
     char *type_word;      // as written: "T", "f32", "reference_T"
     st_expression *count; // elements; may be late for temp
-    char *fill;           // "values", "zero", …
+    char *fill;           // "values" or "zero"; "none": not asked for (temp, output …)
     int align_slot;       // slot of align_NAME: alignment of its pointer in bytes (at most 256)
 } st_buffer;
 
@@ -124,7 +128,7 @@ typedef struct st_step {
 } st_step;
 
 typedef struct st_compare {
-    int output, expected, magnitude; // buffers; magnitude -1: none
+    int output, expected, magnitude; // buffers; expected -1: the default's output, magnitude -1: none
     st_expression *height;           // NULL: exact
     double tolerance;                // relative; 0: none
     st_expression *when;             // NULL: always

@@ -92,7 +92,7 @@ static st_code add_include(st_includes *out, char *name, char *path, st_error *e
             st_fail(error, ST_USAGE, NULL, "%s: more than %d included files", path, MOST_INCLUDES);
     if (!code)
         code = st_text_read_file(&text, path, error);
-    char *content = code ? NULL : text.length ? st_text_take(&text) : st_strdup("");
+    char *content = code ? NULL : text.data ? st_text_take(&text) : st_strdup("");
     if (!code && !content)
         code = st_fail_memory(error, "reading includes");
     if (code) {

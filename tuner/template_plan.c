@@ -145,7 +145,9 @@ static st_code read_arguments(st_loader *loader, const char *text, st_step *step
         return st_loader_fail(loader,
                               "Write `args=` with what the kernel takes, or nothing behind it.",
                               "`args=` is missing");
-    while (text && *text) {
+    if (!*text)
+        return ST_OK;
+    while (text) {
         char *item = st_next_item(&text);
         if (!item)
             return st_loader_no_memory(loader);
@@ -161,6 +163,22 @@ static st_code read_arguments(st_loader *loader, const char *text, st_step *step
             return code;
     }
     return ST_OK;
+}
+
+// How many blocks fit on an SM follows from these, so they cannot follow from it.
+static st_code check_not_late(st_loader *loader, const char *key, const st_expression *expression) {
+    if (!expression || !st_expression_is_late(expression, &loader->tmpl->scope))
+        return ST_OK;
+    return st_loader_fail(loader, "BLOCKS_PER_SM may decide grid, cluster and arguments.",
+                          "`%s` depends on BLOCKS_PER_SM, which is known only after compiling",
+                          key);
+}
+
+static st_code check_early(st_loader *loader, const st_step *step) {
+    st_code code = check_not_late(loader, "when", step->when);
+    for (int i = 0; !code && i < ST_MAX_DIMS; i++)
+        code = check_not_late(loader, "block=", step->block[i]);
+    return code ? code : check_not_late(loader, "smem=", step->smem);
 }
 
 static st_code read_step(st_loader *loader, bool reference, st_step *step) {
@@ -191,6 +209,8 @@ static st_code read_step(st_loader *loader, bool reference, st_step *step) {
         code = read_arguments(loader, st_fields_get(&fields, "args"), step);
     if (!code)
         code = read_when(loader, &fields, &step->when);
+    if (!code)
+        code = check_early(loader, step);
     const char *file = code ? NULL : st_fields_get(&fields, "file");
     if (file && !(step->file = st_strdup(file)))
         code = st_loader_no_memory(loader);
@@ -367,7 +387,7 @@ st_code st_read_host_args(st_loader *loader) {
     const char *text = loader->at->rest;
     size_t capacity = t->host_arg_count;
     st_code code = ST_OK;
-    while (!code && text && *text) {
+    while (!code && text) {
         char *name = st_next_item(&text);
         int buffer = name ? st_template_buffer(t, name) : -1,
             axis = name ? st_template_axis(t, name) : -1;

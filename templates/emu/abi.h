@@ -15,9 +15,9 @@ typedef struct simtune_emu_index {
 // What a running thread sees of itself. The runtime points the program's `self` at the running one.
 struct simtune_emu_thread {
     simtune_emu_index thread_index, block_index, block_size, grid_size;
-    char *shared;     // the block's shared memory: the static part, then the dynamic part
-    unsigned lane;    // 0 … 31
-    unsigned touches; // atomics and ordered loads since this thread last let others run
+    char *shared;            // the block's shared memory: the static part, then the dynamic part
+    unsigned lane;           // 0 … 31
+    unsigned touches;        // atomics and ordered loads since this thread last let others run
     unsigned dynamic_shared; // bytes
 };
 
@@ -25,16 +25,31 @@ struct simtune_emu_thread {
 #define SIMTUNE_EMU_PLACE const char *file, int line
 
 enum simtune_emu_collective {
-    SIMTUNE_EMU_SYNCWARP, SIMTUNE_EMU_SHFL, SIMTUNE_EMU_SHFL_UP, SIMTUNE_EMU_SHFL_DOWN,
-    SIMTUNE_EMU_SHFL_XOR, SIMTUNE_EMU_BALLOT, SIMTUNE_EMU_ANY, SIMTUNE_EMU_ALL,
-    SIMTUNE_EMU_MATCH_ANY, SIMTUNE_EMU_MATCH_ALL, SIMTUNE_EMU_REDUCE_ADD,
-    SIMTUNE_EMU_REDUCE_MIN_U, SIMTUNE_EMU_REDUCE_MAX_U, SIMTUNE_EMU_REDUCE_MIN_S,
-    SIMTUNE_EMU_REDUCE_MAX_S, SIMTUNE_EMU_REDUCE_AND, SIMTUNE_EMU_REDUCE_OR,
-    SIMTUNE_EMU_REDUCE_XOR, SIMTUNE_EMU_COLLECTIVES
+    SIMTUNE_EMU_SYNCWARP,
+    SIMTUNE_EMU_SHFL,
+    SIMTUNE_EMU_SHFL_UP,
+    SIMTUNE_EMU_SHFL_DOWN,
+    SIMTUNE_EMU_SHFL_XOR,
+    SIMTUNE_EMU_BALLOT,
+    SIMTUNE_EMU_ANY,
+    SIMTUNE_EMU_ALL,
+    SIMTUNE_EMU_MATCH_ANY,
+    SIMTUNE_EMU_MATCH_ALL,
+    SIMTUNE_EMU_REDUCE_ADD,
+    SIMTUNE_EMU_REDUCE_MIN_U,
+    SIMTUNE_EMU_REDUCE_MAX_U,
+    SIMTUNE_EMU_REDUCE_MIN_S,
+    SIMTUNE_EMU_REDUCE_MAX_S,
+    SIMTUNE_EMU_REDUCE_AND,
+    SIMTUNE_EMU_REDUCE_OR,
+    SIMTUNE_EMU_REDUCE_XOR,
+    SIMTUNE_EMU_COLLECTIVES
 };
 
 enum simtune_emu_barrier {
-    SIMTUNE_EMU_BARRIER, SIMTUNE_EMU_BARRIER_COUNT, SIMTUNE_EMU_BARRIER_AND,
+    SIMTUNE_EMU_BARRIER,
+    SIMTUNE_EMU_BARRIER_COUNT,
+    SIMTUNE_EMU_BARRIER_AND,
     SIMTUNE_EMU_BARRIER_OR
 };
 
@@ -45,7 +60,7 @@ struct simtune_emu_runtime {
     // Block barrier `id`; `threads` 0: all of the block that have not exited.
     int (*barrier)(int kind, unsigned id, unsigned threads, int predicate, SIMTUNE_EMU_PLACE);
     void (*barrier_arrive)(unsigned id, unsigned threads, SIMTUNE_EMU_PLACE); // without waiting
-    void (*yield)(void); // lets every other thread run first
+    void (*yield)(void);                               // lets every other thread run first
     void (*fail)(const char *what, SIMTUNE_EMU_PLACE); // ends the launch; does not return
     unsigned (*cluster_rank)(void);
     unsigned (*cluster_size)(void);
@@ -67,9 +82,9 @@ struct simtune_emu_runtime {
 };
 
 struct simtune_emu_kernel {
-    const char *name;          // the name expression
+    const char *name; // the name expression
     void (*call)(void **arguments);
-    const void *function;      // the kernel itself: its symbol tells its size
+    const void *function; // the kernel itself: its symbol tells its size
     unsigned argument_count;
     const unsigned *argument_sizes;
 };
@@ -78,8 +93,8 @@ struct simtune_emu_module {
     unsigned abi;
     unsigned kernel_count;
     const struct simtune_emu_kernel *kernels;
-    struct simtune_emu_thread **self;               // written at each switch
-    const struct simtune_emu_runtime **runtime;     // written once, after loading
+    struct simtune_emu_thread **self;           // written at each switch
+    const struct simtune_emu_runtime **runtime; // written once, after loading
 };
 
 #endif

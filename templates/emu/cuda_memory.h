@@ -8,17 +8,15 @@
 #define SIMTUNE_EMU_ATOMIC_LIMIT 16
 #define SIMTUNE_EMU_LOAD_LIMIT 8
 
-SIMTUNE_EMU_INLINE void simtune_emu_atomic(void)
-{
+SIMTUNE_EMU_INLINE void simtune_emu_atomic(void) {
     simtune_emu_do->count_atomic();
     simtune_emu_touch(SIMTUNE_EMU_ATOMIC_LIMIT);
 }
 
-// A read-modify-write: the threads are fibers, but a timer may switch them anywhere, so it is a real
-// compare and swap. `bits` is the unsigned integer of the type's size.
+// A read-modify-write: the threads are fibers, but a timer may switch them anywhere, so it is a
+// real compare and swap. `bits` is the unsigned integer of the type's size.
 template <class T, class Bits, class Change>
-SIMTUNE_EMU_INLINE T simtune_emu_modify(T *at, Change change)
-{
+SIMTUNE_EMU_INLINE T simtune_emu_modify(T *at, Change change) {
     simtune_emu_atomic();
     Bits seen = __atomic_load_n((Bits *)at, __ATOMIC_RELAXED), wanted;
     T old;
@@ -32,8 +30,7 @@ SIMTUNE_EMU_INLINE T simtune_emu_modify(T *at, Change change)
 }
 
 #define SIMTUNE_EMU_ATOMIC_ONE(word, type, bits, next)                                             \
-    SIMTUNE_EMU_INLINE type word(type *at, type value)                                             \
-    {                                                                                              \
+    SIMTUNE_EMU_INLINE type word(type *at, type value) {                                           \
         return simtune_emu_modify<type, bits>(at, [value](type old) -> type { return next; });     \
     }
 // As CUDA: each also with _block and _system.
@@ -49,8 +46,7 @@ SIMTUNE_EMU_INLINE T simtune_emu_modify(T *at, Change change)
     SIMTUNE_EMU_ATOMIC(atomicXor, type, bits, (type)(old ^ value))                                 \
     SIMTUNE_EMU_ATOMIC_SWAP(type, bits)
 #define SIMTUNE_EMU_ATOMIC_CAS(word, type, bits)                                                   \
-    SIMTUNE_EMU_INLINE type word(type *at, type compare, type value)                               \
-    {                                                                                              \
+    SIMTUNE_EMU_INLINE type word(type *at, type compare, type value) {                             \
         return simtune_emu_modify<type, bits>(                                                     \
             at, [compare, value](type old) -> type { return old == compare ? value : old; });      \
     }
@@ -81,35 +77,41 @@ SIMTUNE_EMU_ATOMIC_CAS(atomicCAS, unsigned short, unsigned short)
 #undef SIMTUNE_EMU_ATOMIC_CAS
 #undef SIMTUNE_EMU_ATOMIC_SWAP
 
-// --- ordered loads and stores, for the device header ------------------------------------------------
+// --- ordered loads and stores, for the device header -------------------------------------------
 // Relaxed, acquire and release are one here. A load counts as part of a wait loop.
-template <class T> SIMTUNE_EMU_INLINE T simtune_emu_load_ordered(const T *at)
-{
+template <class T> SIMTUNE_EMU_INLINE T simtune_emu_load_ordered(const T *at) {
     simtune_emu_touch(SIMTUNE_EMU_LOAD_LIMIT);
     __asm__ volatile("" ::: "memory");
     T value = *at;
     __asm__ volatile("" ::: "memory");
     return value;
 }
-template <class T> SIMTUNE_EMU_INLINE void simtune_emu_store_ordered(T *at, T value)
-{
+template <class T> SIMTUNE_EMU_INLINE void simtune_emu_store_ordered(T *at, T value) {
     __asm__ volatile("" ::: "memory");
     *at = value;
     __asm__ volatile("" ::: "memory");
 }
 
-// --- loads and stores with a cache policy: the policy has no meaning here -----------------------------
+// --- loads and stores with a cache policy: the policy has no meaning here ----------------------
 #define SIMTUNE_EMU_LOAD(word)                                                                     \
-    template <class T> SIMTUNE_EMU_INLINE T word(const T *at) { return *at; }
+    template <class T> SIMTUNE_EMU_INLINE T word(const T *at) {                                    \
+        return *at;                                                                                \
+    }
 #define SIMTUNE_EMU_STORE(word)                                                                    \
-    template <class T, class V> SIMTUNE_EMU_INLINE void word(T *at, V value) { *at = value; }
+    template <class T, class V> SIMTUNE_EMU_INLINE void word(T *at, V value) {                     \
+        *at = value;                                                                               \
+    }
 SIMTUNE_EMU_LOAD(__ldg)
 SIMTUNE_EMU_LOAD(__ldca)
 SIMTUNE_EMU_LOAD(__ldcs)
 SIMTUNE_EMU_LOAD(__ldlu)
 // These two see what other blocks wrote, so wait loops use them.
-template <class T> SIMTUNE_EMU_INLINE T __ldcg(const T *at) { return simtune_emu_load_ordered(at); }
-template <class T> SIMTUNE_EMU_INLINE T __ldcv(const T *at) { return simtune_emu_load_ordered(at); }
+template <class T> SIMTUNE_EMU_INLINE T __ldcg(const T *at) {
+    return simtune_emu_load_ordered(at);
+}
+template <class T> SIMTUNE_EMU_INLINE T __ldcv(const T *at) {
+    return simtune_emu_load_ordered(at);
+}
 SIMTUNE_EMU_STORE(__stwb)
 SIMTUNE_EMU_STORE(__stcg)
 SIMTUNE_EMU_STORE(__stcs)
@@ -117,7 +119,11 @@ SIMTUNE_EMU_STORE(__stwt)
 #undef SIMTUNE_EMU_LOAD
 #undef SIMTUNE_EMU_STORE
 
-SIMTUNE_EMU_INLINE size_t __cvta_generic_to_shared(const void *at) { return (size_t)at; }
-SIMTUNE_EMU_INLINE size_t __cvta_generic_to_global(const void *at) { return (size_t)at; }
+SIMTUNE_EMU_INLINE size_t __cvta_generic_to_shared(const void *at) {
+    return (size_t)at;
+}
+SIMTUNE_EMU_INLINE size_t __cvta_generic_to_global(const void *at) {
+    return (size_t)at;
+}
 
 #endif

@@ -26,17 +26,24 @@ struct dim3 {
     X(double, double, 16, 16)
 
 #define SIMTUNE_EMU_VECTOR(name, element, align2, align4)                                          \
-    struct name##1 { element x; };                                                                 \
-    struct __attribute__((aligned(align2))) name##2 { element x, y; };                             \
-    struct __attribute__((aligned(align4))) name##4 { element x, y, z, w; };                       \
-    SIMTUNE_EMU_INLINE name##1 make_##name##1(element x) { name##1 v = {x}; return v; }            \
-    SIMTUNE_EMU_INLINE name##2 make_##name##2(element x, element y)                                \
-    {                                                                                              \
+    struct name##1 {                                                                               \
+        element x;                                                                                 \
+    };                                                                                             \
+    struct __attribute__((aligned(align2))) name##2 {                                              \
+        element x, y;                                                                              \
+    };                                                                                             \
+    struct __attribute__((aligned(align4))) name##4 {                                              \
+        element x, y, z, w;                                                                        \
+    };                                                                                             \
+    SIMTUNE_EMU_INLINE name##1 make_##name##1(element x) {                                         \
+        name##1 v = {x};                                                                           \
+        return v;                                                                                  \
+    }                                                                                              \
+    SIMTUNE_EMU_INLINE name##2 make_##name##2(element x, element y) {                              \
         name##2 v = {x, y};                                                                        \
         return v;                                                                                  \
     }                                                                                              \
-    SIMTUNE_EMU_INLINE name##4 make_##name##4(element x, element y, element z, element w)          \
-    {                                                                                              \
+    SIMTUNE_EMU_INLINE name##4 make_##name##4(element x, element y, element z, element w) {        \
         name##4 v = {x, y, z, w};                                                                  \
         return v;                                                                                  \
     }
@@ -44,9 +51,10 @@ SIMTUNE_EMU_VECTORS(SIMTUNE_EMU_VECTOR)
 #undef SIMTUNE_EMU_VECTOR
 
 #define SIMTUNE_EMU_VECTOR3(name, element)                                                         \
-    struct name##3 { element x, y, z; };                                                           \
-    SIMTUNE_EMU_INLINE name##3 make_##name##3(element x, element y, element z)                     \
-    {                                                                                              \
+    struct name##3 {                                                                               \
+        element x, y, z;                                                                           \
+    };                                                                                             \
+    SIMTUNE_EMU_INLINE name##3 make_##name##3(element x, element y, element z) {                   \
         name##3 v = {x, y, z};                                                                     \
         return v;                                                                                  \
     }
@@ -62,8 +70,7 @@ SIMTUNE_EMU_VECTOR3(ulonglong, unsigned long long)
 SIMTUNE_EMU_VECTOR3(float, float)
 SIMTUNE_EMU_VECTOR3(double, double)
 #undef SIMTUNE_EMU_VECTOR3
-SIMTUNE_EMU_INLINE uint3 make_uint3(unsigned x, unsigned y, unsigned z)
-{
+SIMTUNE_EMU_INLINE uint3 make_uint3(unsigned x, unsigned y, unsigned z) {
     uint3 v = {x, y, z};
     return v;
 }

@@ -6,12 +6,11 @@
 
 #define SIMTUNE_EMU_SHUFFLE(word, kind, type, bits, argument)                                      \
     SIMTUNE_EMU_INLINE type word(unsigned mask, type value, argument, int width = 32,              \
-                                 SIMTUNE_EMU_HERE)                                                 \
-    {                                                                                              \
+                                 SIMTUNE_EMU_HERE) {                                               \
         bits in;                                                                                   \
         __builtin_memcpy(&in, &value, sizeof in);                                                  \
-        bits out = (bits)simtune_emu_do->collective(kind, mask, in, (unsigned)at, width,           \
-                                                    SIMTUNE_EMU_AT);                               \
+        bits out =                                                                                 \
+            (bits)simtune_emu_do->collective(kind, mask, in, (unsigned)at, width, SIMTUNE_EMU_AT); \
         __builtin_memcpy(&value, &out, sizeof out);                                                \
         return value;                                                                              \
     }
@@ -31,35 +30,32 @@ SIMTUNE_EMU_SHUFFLES(double, unsigned long long)
 #undef SIMTUNE_EMU_SHUFFLES
 #undef SIMTUNE_EMU_SHUFFLE
 
-SIMTUNE_EMU_INLINE unsigned __ballot_sync(unsigned mask, int predicate, SIMTUNE_EMU_HERE)
-{
+SIMTUNE_EMU_INLINE unsigned __ballot_sync(unsigned mask, int predicate, SIMTUNE_EMU_HERE) {
     return (unsigned)simtune_emu_do->collective(SIMTUNE_EMU_BALLOT, mask, predicate != 0, 0, 32,
                                                 SIMTUNE_EMU_AT);
 }
-SIMTUNE_EMU_INLINE int __any_sync(unsigned mask, int predicate, SIMTUNE_EMU_HERE)
-{
+SIMTUNE_EMU_INLINE int __any_sync(unsigned mask, int predicate, SIMTUNE_EMU_HERE) {
     return (int)simtune_emu_do->collective(SIMTUNE_EMU_ANY, mask, predicate != 0, 0, 32,
                                            SIMTUNE_EMU_AT);
 }
-SIMTUNE_EMU_INLINE int __all_sync(unsigned mask, int predicate, SIMTUNE_EMU_HERE)
-{
+SIMTUNE_EMU_INLINE int __all_sync(unsigned mask, int predicate, SIMTUNE_EMU_HERE) {
     return (int)simtune_emu_do->collective(SIMTUNE_EMU_ALL, mask, predicate != 0, 0, 32,
                                            SIMTUNE_EMU_AT);
 }
 // CUDA promises nothing about which other lanes are with this one: none.
-SIMTUNE_EMU_INLINE unsigned __activemask(void) { return 1u << simtune_emu_self->lane; }
+SIMTUNE_EMU_INLINE unsigned __activemask(void) {
+    return 1u << simtune_emu_self->lane;
+}
 
 #define SIMTUNE_EMU_MATCH(type, bits)                                                              \
-    SIMTUNE_EMU_INLINE unsigned __match_any_sync(unsigned mask, type value, SIMTUNE_EMU_HERE)      \
-    {                                                                                              \
+    SIMTUNE_EMU_INLINE unsigned __match_any_sync(unsigned mask, type value, SIMTUNE_EMU_HERE) {    \
         bits in;                                                                                   \
         __builtin_memcpy(&in, &value, sizeof in);                                                  \
         return (unsigned)simtune_emu_do->collective(SIMTUNE_EMU_MATCH_ANY, mask, in, 0, 32,        \
                                                     SIMTUNE_EMU_AT);                               \
     }                                                                                              \
     SIMTUNE_EMU_INLINE unsigned __match_all_sync(unsigned mask, type value, int *all,              \
-                                                 SIMTUNE_EMU_HERE)                                 \
-    {                                                                                              \
+                                                 SIMTUNE_EMU_HERE) {                               \
         bits in;                                                                                   \
         __builtin_memcpy(&in, &value, sizeof in);                                                  \
         unsigned same = (unsigned)simtune_emu_do->collective(SIMTUNE_EMU_MATCH_ALL, mask, in, 0,   \
@@ -78,8 +74,7 @@ SIMTUNE_EMU_MATCH(double, unsigned long long)
 #undef SIMTUNE_EMU_MATCH
 
 #define SIMTUNE_EMU_REDUCE(word, kind, type)                                                       \
-    SIMTUNE_EMU_INLINE type word(unsigned mask, type value, SIMTUNE_EMU_HERE)                      \
-    {                                                                                              \
+    SIMTUNE_EMU_INLINE type word(unsigned mask, type value, SIMTUNE_EMU_HERE) {                    \
         return (type)(unsigned)simtune_emu_do->collective(kind, mask, (unsigned)value, 0, 32,      \
                                                           SIMTUNE_EMU_AT);                         \
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the runtime reaches a program's kernels: a trampoline for each wanted name expression, which takes its
-// arguments as cuLaunchKernel does. Included before the template, whose macros must not reach it.
+// How the runtime reaches a program's kernels: a trampoline for each wanted name expression, which
+// takes its arguments as cuLaunchKernel does. Included before the template, whose macros must not
+// reach it.
 #ifndef SIMTUNE_EMU_KERNEL_TABLE_H
 #define SIMTUNE_EMU_KERNEL_TABLE_H
 
@@ -8,13 +9,12 @@ extern "C" {
 struct simtune_emu_thread *simtune_emu_self;
 const struct simtune_emu_runtime *simtune_emu_do;
 
-// Every access to a thread_local variable asks here where it is: in the running block's shared memory. This
-// one is found before the C library's because it is part of the program.
+// Every access to a thread_local variable asks here where it is: in the running block's shared
+// memory. This one is found before the C library's because it is part of the program.
 struct simtune_emu_tls_index {
     unsigned long module, offset;
 };
-__attribute__((visibility("hidden"))) void *__tls_get_addr(simtune_emu_tls_index *index)
-{
+__attribute__((visibility("hidden"))) void *__tls_get_addr(simtune_emu_tls_index *index) {
     return simtune_emu_self->shared + index->offset;
 }
 }
@@ -22,25 +22,17 @@ __attribute__((visibility("hidden"))) void *__tls_get_addr(simtune_emu_tls_index
 namespace simtune_emu_table {
 template <unsigned... I> struct places {};
 template <unsigned N, unsigned... I> struct count : count<N - 1, N - 1, I...> {};
-template <unsigned... I> struct count<0, I...> {
-    typedef places<I...> type;
-};
-template <class T> struct plain {
-    typedef T type;
-};
-template <class T> struct plain<const T> {
-    typedef T type;
-};
+template <unsigned... I> struct count<0, I...> { typedef places<I...> type; };
+template <class T> struct plain { typedef T type; };
+template <class T> struct plain<const T> { typedef T type; };
 
 template <class F, F *KERNEL> struct entry;
 template <class... A, void (*KERNEL)(A...)> struct entry<void(A...), KERNEL> {
-    template <unsigned... I> static void spread(void **arguments, places<I...>)
-    {
+    template <unsigned... I> static void spread(void **arguments, places<I...>) {
         (void)arguments;
         KERNEL(*(typename plain<A>::type *)arguments[I]...);
     }
-    static void call(void **arguments)
-    {
+    static void call(void **arguments) {
         spread(arguments, typename count<sizeof...(A)>::type());
     }
     static const unsigned sizes[sizeof...(A) + 1];
@@ -50,10 +42,8 @@ template <class... A, void (*KERNEL)(A...)>
 const unsigned entry<void(A...), KERNEL>::sizes[sizeof...(A) + 1] = {sizeof(A)..., 0};
 
 template <class F> struct function_of;
-template <class F> struct function_of<F *> {
-    typedef F type;
-};
-}
+template <class F> struct function_of<F *> { typedef F type; };
+} // namespace simtune_emu_table
 
 // One row of the table; the name expression may hold commas.
 #define SIMTUNE_EMU_ENTRY_OF(...)                                                                  \

@@ -3,8 +3,8 @@
 // itself checked against the CPU (tests/bench/reduce_check.cu). Of the template it takes the types
 // and words alone.
 //
-//  - floats: float64 with the rounding error of every addition carried along (TwoSum), and the sum of
-//    |x|; a sum that is not finite drops its error term, which is NaN then;
+//  - floats: float64 with the rounding error of every addition carried along (TwoSum), and the sum
+//    of |x|; a sum that is not finite drops its error term, which is NaN then;
 //  - integers: sums wrap in 64 bits and are cut to the type;
 //  - min, max: a NaN anywhere gives NaN.
 // Two kernels: up to REFERENCE_BLOCKS blocks leave three numbers each in a variable of this

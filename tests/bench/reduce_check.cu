@@ -5,8 +5,9 @@
 // output and storage. Then the reference kernels against the CPU, special values, and sizes beyond
 // 2^32.
 //
-//   nvcc -O2 -std=c++11 -arch=sm_90 -Itemplates tests/bench/reduce_check.cu -o reduce_check && ./reduce_check
-//   compute-sanitizer --tool racecheck ./reduce_check --tiny     each finish, warp step and block step, few sizes
+//   nvcc -O2 -std=c++11 -arch=sm_90 -Itemplates tests/bench/reduce_check.cu -o reduce_check
+//   ./reduce_check
+//   compute-sanitizer --tool racecheck ./reduce_check --tiny    few sizes of each class
 #include "reduce_harness.cuh"
 
 #include <cmath>

@@ -212,6 +212,11 @@ static cudaError_t launch_candidate(const candidate &c, const void *in, void *ou
         error = launch_kernel(c.first, (unsigned)p.blocks, c.block, 1, false, blocks_args, stream);
         if (error != cudaSuccess)
             return error;
+        if (!c.second) { // an experiment: the first kernel once more, over the values that it left
+            unsigned long long none = 0;
+            void *again_args[] = {&partial, &out, &p.partials, &none};
+            return launch_kernel(c.first, 1, c.block, 1, true, again_args, stream);
+        }
         return launch_kernel(c.second, 1, p.finish_block, 1, c.finish == simtune::FINISH_dependent,
                              partials_args, stream);
     }

@@ -14,6 +14,7 @@
 
 #include "reduce_harness.cuh"
 
+#include <cmath>
 #include <random>
 
 using namespace simtune;
@@ -113,57 +114,25 @@ template <int BLOCK, int UNROLL> static void clusters() {
     cluster<BLOCK, UNROLL, 8>();
 }
 
-// Variants of the second kernel and of the moment at which the first lets it start, to see what
-// each is worth.
-template <class Config, bool REHEARSE, bool PREFETCH>
-__global__ void __launch_bounds__(1024)
-    partials_experiment(const void *partial, float *out, u64 count) {
-    typedef operation<Config::op, float> OP;
-    const float *from = (const float *)partial;
-    __shared__ float warps[32];
-    float value = OP::identity();
-    if (PREFETCH) {
-        if (threadIdx.x < count)
-            prefetch(from + threadIdx.x);
-        prefetch(out);
-    }
-#pragma unroll 1
-    for (int pass = REHEARSE ? 0 : 1; pass < 2; pass++) {
-        if (pass == 1)
-            wait_for_previous();
-        const u64 end = pass == 1 ? count : 0;
-        u64 i = threadIdx.x;
-        do {
-            float four[4];
-#pragma unroll
-            for (u32 k = 0; k < 4; k++)
-                four[k] = i + k * blockDim.x < end ? load_value(from + (i + k * blockDim.x))
-                                                   : OP::identity();
-            value = OP::combine(
-                value, OP::combine(OP::combine(four[0], four[1]), OP::combine(four[2], four[3])));
-            i += 4 * blockDim.x;
-        } while (i < end);
-        value = reduce_lanes<OP, 32>(value);
-        if (blockDim.x > 32) {
-            if (threadIdx.x % 32 == 0)
-                warps[threadIdx.x / 32] = value;
-            __syncthreads();
-            if (threadIdx.x < 32)
-                value = reduce_lanes<OP, 32>(threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x]
-                                                                           : OP::identity());
-            __syncthreads();
-        }
-    }
-    if (threadIdx.x == 0)
-        *out = value;
-}
-
+// Experiments: what the early start of the second kernel and its being another kernel are worth.
 template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
-    blocks_experiment(const float *in, void *partial, u64 n, u64 share) {
+    blocks_late(const float *in, void *partial, u64 n, u64 share) {
     float value = reduce_share<Config>(in, n, share);
     allow_dependents();
     value = reduce_block<Config>(value);
+    if (threadIdx.x == 0)
+        store_value((float *)partial + blockIdx.x, value);
+}
+
+// Serves as both kernels: the second launch reads the values that the first left, as if they were
+// the input, and its only block leaves the result where `partial` points. Less code to fetch when cold.
+template <class Config>
+__global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
+    blocks_twice(const float *in, void *partial, u64 n, u64 share) {
+    allow_dependents();
+    wait_for_previous();
+    float value = reduce_block<Config>(reduce_share<Config>(in, n, share));
     if (threadIdx.x == 0)
         store_value((float *)partial + blockIdx.x, value);
 }
@@ -176,18 +145,17 @@ static void push(candidate c, const void *first, const void *second, const char 
 }
 
 template <int BLOCK, int UNROLL> static void experiments() {
-    typedef config<float, op_sum, BLOCK, 4, UNROLL, 4, LOAD_nc, 0, 1, WARP_shuffle,
+    typedef config<float, op_sum, BLOCK, 4, UNROLL, 4, LOAD_plain, 0, 1, WARP_shuffle,
                    BLOCK_STEP_shuffle, FINISH_dependent, 1>
         C;
-    typedef config<float, op_sum, BLOCK, 4, UNROLL, 4, LOAD_nc, 0, 1, WARP_shuffle,
+    typedef config<float, op_sum, BLOCK, 4, UNROLL, 4, LOAD_plain, 0, 1, WARP_shuffle,
                    BLOCK_STEP_shuffle, FINISH_two_pass, 1>
-        L;
+        late;
     const candidate c = make_candidate<C>();
-    push(c, NULL, (const void *)partials_experiment<C, false, false>, "plain-second");
-    push(c, NULL, (const void *)partials_experiment<C, false, true>, "prefetch-only");
-    push(c, NULL, (const void *)partials_experiment<C, true, false>, "rehearse-only");
-    push(c, (const void *)reduce_blocks<L>, NULL, "trigger-at-end");
-    push(c, (const void *)blocks_experiment<C>, NULL, "trigger-in-the-middle");
+    push(c, (const void *)blocks_late<C>, NULL, "trigger-in-the-middle");
+    push(c, (const void *)reduce_blocks<late>, NULL, "trigger-at-end");
+    push(c, (const void *)blocks_twice<C>, NULL, "same-kernel-twice");
+    candidates.back().second = NULL;
 }
 
 static void make_all() {
@@ -353,10 +321,25 @@ static std::vector<contender> finalists(const std::vector<contender> &sorted, si
     return result;
 }
 
+// A figure of a wrong sum is worth nothing.
+static void verify(const contender &who, unsigned long long n) {
+    float element, got;
+    launch(who, n);
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaMemcpy(&element, input, 4, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(&got, output, 4, cudaMemcpyDeviceToHost));
+    if (!(std::fabs(got / (element * (double)n) - 1) < 1e-3)) {
+        std::printf("WRONG: %g of %g: %s\n", got, element * (double)n, who.name.c_str());
+        std::exit(1);
+    }
+}
+
 static void measure(int log_n, bool cold, FILE *csv) {
     const unsigned long long n = 1ull << log_n;
     std::vector<contender> who = contenders_for(n);
     const size_t tried = who.size();
+    for (const contender &c : who)
+        verify(c, n);
     rounds(who, n, cold, 9);
     for (const contender &c : who)
         if (csv)

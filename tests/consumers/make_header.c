@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a header for the consumers' tests: make_header TEMPLATE OUTPUT VERSION ROW…
 //   ROW: "CC/SMS|PROBLEM|CONFIGURATION|BLOCKS_PER_SM", as in "90/132|T=f32 op=sum n=1024|BLOCK=128 …|2";
-//   CONFIGURATION may be "default", PROBLEM may name type and words only: then a row for every size.
+//   CONFIGURATION may be "default", with parameters that differ after it ("default BLOCK=512");
+//   PROBLEM may name type and words only: then a row for every size.
 // VERSION goes into the session's id, so that two versions of one header differ.
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
@@ -52,16 +53,30 @@ static void add_sizes(const char *problem, st_choice *choice, size_t axis) {
     }
 }
 
+static void change_default(char *changes, st_config *config) {
+    char *rest = NULL;
+    st_config_default(tmpl, config);
+    for (char *word = strtok_r(changes, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        if (!value)
+            stop(word);
+        *value++ = '\0';
+        int parameter = st_template_parameter(tmpl, word);
+        if (parameter < 0 || st_parameter_value(tmpl, parameter, value, &config->value[parameter], &error))
+            stop(word);
+    }
+}
+
 static void add_row(char *row, const char *version) {
-    char *class_text = strtok(row, "|"), *problem = strtok(NULL, "|"), *config = strtok(NULL, "|");
-    char *blocks = strtok(NULL, "|");
+    char *rest = NULL, *class_text = strtok_r(row, "|", &rest), *problem = strtok_r(NULL, "|", &rest);
+    char *config = strtok_r(NULL, "|", &rest), *blocks = strtok_r(NULL, "|", &rest);
     st_choice choice;
     memset(&choice, 0, sizeof choice);
     if (!blocks || sscanf(class_text, "%d/%d", &choice.device_class.cc, &choice.device_class.sm_count) != 2)
         stop("a row is CC/SMS|PROBLEM|CONFIGURATION|BLOCKS_PER_SM");
     choice.blocks_per_sm = atoi(blocks);
-    if (strcmp(config, "default") == 0)
-        st_config_default(tmpl, &choice.config);
+    if (strncmp(config, "default", 7) == 0)
+        change_default(config + 7, &choice.config);
     else if (st_config_parse(tmpl, config, &choice.config, &error))
         stop(config);
     snprintf(choice.device_name, sizeof choice.device_name, "Device sm_%d", choice.device_class.cc);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's kernel in the macro style, for the tests of emission.
+// A user's kernel in the macro style, for the tests of emission. Not written for every size.
 //
 // simtune: family   axpy
 // simtune: axis     n = 1Mi
@@ -7,15 +7,16 @@
 // simtune: param    ITEMS = 1 2 4
 // simtune: param    ORDER = strided chunked
 // simtune: default  BLOCK=128 ITEMS=1 ORDER=strided
+// simtune: where    n % (BLOCK * ITEMS) == 0
 // simtune: buffer   x : input f32[n]
 // simtune: buffer   y : inout f32[n]
-// simtune: launch   axpy grid=ceil_div(n,BLOCK*ITEMS) block=BLOCK args=x,y,3:f32,n
+// simtune: launch   axpy grid=ceil_div(n,BLOCK*ITEMS) block=BLOCK args=x,y,3:f32
 // simtune: bytes    n * 12
 #include <cuda_fp16.h>
 
 #define AXPY_TILE (BLOCK * ITEMS)
 
-extern "C" __global__ void axpy(const float *x, float *y, float factor, unsigned long long n)
+extern "C" __global__ void axpy(const float *x, float *y, float factor)
 {
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
@@ -24,7 +25,6 @@ extern "C" __global__ void axpy(const float *x, float *y, float factor, unsigned
 #else
         const unsigned long long at = blockIdx.x * (unsigned long long)AXPY_TILE + threadIdx.x * ITEMS + i;
 #endif
-        if (at < n)
-            y[at] += factor * x[at];
+        y[at] += factor * x[at];
     }
 }

@@ -7,7 +7,7 @@
 // simtune: axis     op = sum max
 // simtune: axis     n  = 1Ki 64Ki 1Mi
 // simtune: param    BLOCK  = 64 128 256 1024
-// simtune: param    ITEMS  = 1 2 4
+// simtune: param    ITEMS  = 1 2 4 16
 // simtune: param    FINISH = two_pass dependent ticket cluster
 // simtune: param    WAVES  = 1 2 4   runtime
 // simtune: default  BLOCK=128 ITEMS=1 FINISH=two_pass WAVES=1

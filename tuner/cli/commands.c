@@ -28,7 +28,7 @@ static const st_option tune_options[] = {
     {"where", 'w', "EXPRESSION", true, "a further constraint on configurations"},
     {"determinism", 0, "LEVEL", false, "run_to_run or none (default: the family's guarantee)"},
     {"strategy", 0, "NAME", false, "exhaustive (default) or random"},
-    {"budget", 0, "BUDGET", false, "for each problem: 30s, or 500 configurations, or none"},
+    {"budget", 0, "BUDGET", false, "for each problem: 30s, 500 (configurations), or none (default 2.5s)"},
     {"seed", 0, "NUMBER", false, "of the order of trial (default 1)"},
     {"time-limit", 0, "SECONDS", false, "that one step of a candidate may take (default 10)"},
     {"counters", 0, "WHEN", false, "auto, off, or required (exit 5 when denied)"},
@@ -54,7 +54,9 @@ static const st_option query_options[] = {
 static const st_option emit_options[] = {
     {"type", 't', "TYPES", true, "element types, by comma (default: all that were measured)"},
     {"warm", 0, NULL, false, "choose by the warm cache"},
-    {"output", 'o', "DIR", false, "folder or file for the header (default: here)"},
+    {"session", 0, "ID", false, "only this session's winners (default: the newest of each problem)"},
+    {"allow-emulated", 0, NULL, false, "take winners of the emulated device too; the header says so"},
+    {"output", 'o', "DIR", false, "folder for the headers, or a file ending in .h (default: here)"},
     {0}};
 
 static const st_option repro_options[] = {
@@ -100,7 +102,9 @@ const st_command st_commands[] = {
      st_cmd_devices},
     {"doctor", "what was found, where, which version, and whether counters are allowed", "", "",
      "simtune doctor", device_tables, st_cmd_doctor},
-    {"db", "the store: info, export FILE SESSION…, import FILE", "info|export|import …", "",
+    {"db", "the store: info, export FILE SESSION…, import FILE…, check", "info|export|import|check …",
+     "info counts what is in it and lists its sessions. export writes sessions as gzip'ed JSON Lines, import takes "
+     "such files in (rows that are there already are left alone). check looks for damage.",
      "simtune db info\nsimtune db export h200.jsonl.gz 019ad3c1", NULL, st_cmd_db},
     {"help", "this, or one command", "[COMMAND]", "", "simtune help tune", help_tables, st_cmd_help},
     {"version", "the version", "", "", "simtune version", NULL, st_cmd_version},

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters and asynchronous copies of the emulated device.
 //
-//  1. An asynchronous copy is done when its thread waits for it, or exits: as late as allowed, so that reading
+//  1. An asynchronous copy is done when its thread waits for it, or exits: as late as allowed, so
+//  that reading
 //     what has not been waited for gives what was there before.
 //  2. A bulk copy is done when someone tests the barrier object that it completes on.
-//  3. A barrier object is 64 bits: phase 1 bit, pending arrivals 15, expected arrivals 15, bytes under
+//  3. A barrier object is 64 bits: phase 1 bit, pending arrivals 15, expected arrivals 15, bytes
+//  under
 //     way 33 (two's complement).
 //  4. The cluster's barrier counts the threads of all its blocks that have not exited.
 #include "tuner/base/memory.h"
 #include "tuner/gpu/emu_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
-// --- clusters ------------------------------------------------------------------------------------------
+// --- clusters ----------------------------------------------------------------------------------
 
-ST_EMU_ON_FIBER unsigned st_emu_cluster_rank(void) { return st_emu_active->block->rank; }
+ST_EMU_ON_FIBER unsigned st_emu_cluster_rank(void) {
+    return st_emu_active->block->rank;
+}
 
-ST_EMU_ON_FIBER unsigned st_emu_cluster_size(void) { return st_emu_active->launch->cluster; }
+ST_EMU_ON_FIBER unsigned st_emu_cluster_size(void) {
+    return st_emu_active->launch->cluster;
+}
 
 ST_EMU_ON_FIBER static unsigned alive_threads(const st_emu_cluster *cluster) {
     unsigned alive = 0;
@@ -93,7 +98,7 @@ ST_EMU_ON_FIBER void *st_emu_cluster_shared(const void *own, unsigned rank, SIMT
     return other->shared + offset;
 }
 
-// --- copies of a thread -----------------------------------------------------------------------------------
+// --- copies of a thread ------------------------------------------------------------------------
 
 ST_EMU_ON_FIBER void st_emu_copies_drop(st_emu_copy **list) {
     while (*list) {
@@ -136,7 +141,9 @@ ST_EMU_ON_FIBER void st_emu_copy_async(void *to, const void *from, unsigned byte
     runner->user = 1;
 }
 
-ST_EMU_ON_FIBER void st_emu_copy_commit(void) { st_emu_active->current->copy_group++; }
+ST_EMU_ON_FIBER void st_emu_copy_commit(void) {
+    st_emu_active->current->copy_group++;
+}
 
 // Does those of the oldest groups until `groups_left` closed ones are left.
 ST_EMU_ON_FIBER void st_emu_copy_wait(unsigned groups_left) {
@@ -158,7 +165,7 @@ ST_EMU_ON_FIBER void st_emu_copies_finish(st_emu_fiber *fiber) {
     st_emu_copies_drop(&fiber->copies);
 }
 
-// --- barrier objects and bulk copies -----------------------------------------------------------------------
+// --- barrier objects and bulk copies -----------------------------------------------------------
 
 typedef struct object_state {
     unsigned phase, pending, expected;
@@ -166,8 +173,10 @@ typedef struct object_state {
 } object_state;
 
 ST_EMU_ON_FIBER static object_state unpack(uint64_t word) {
-    return (object_state){.phase = word & 1u, .pending = word >> 1 & 0x7fffu,
-                          .expected = word >> 16 & 0x7fffu, .bytes = (int64_t)word >> 31};
+    return (object_state){.phase = word & 1u,
+                          .pending = word >> 1 & 0x7fffu,
+                          .expected = word >> 16 & 0x7fffu,
+                          .bytes = (int64_t)word >> 31};
 }
 
 ST_EMU_ON_FIBER static uint64_t pack(object_state state) {
@@ -200,12 +209,13 @@ ST_EMU_ON_FIBER void st_emu_object_arrive(simtune_emu_u64 *object, unsigned expe
     runner->user = 1;
 }
 
-ST_EMU_ON_FIBER void st_emu_bulk_copy(void *to, const void *from, unsigned bytes, simtune_emu_u64 *object) {
+ST_EMU_ON_FIBER void st_emu_bulk_copy(void *to, const void *from, unsigned bytes,
+                                      simtune_emu_u64 *object) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     if (bytes % 16 || (uintptr_t)to % 16 || (uintptr_t)from % 16)
-        st_emu_stop(runner, NULL, 0, "a bulk copy of %u bytes: size and addresses are multiples of 16",
-                    bytes);
+        st_emu_stop(runner, NULL, 0,
+                    "a bulk copy of %u bytes: size and addresses are multiples of 16", bytes);
     st_emu_copy *copy = queue_copy(runner, &runner->block->bulk);
     copy->to = to;
     copy->from = from;
@@ -231,7 +241,9 @@ ST_EMU_ON_FIBER static void finish_bulk(st_emu_block *block, const simtune_emu_u
 }
 
 // Copies that nobody waited for: the block is gone, and its shared memory with it.
-void st_emu_bulk_finish(st_emu_block *block) { st_emu_copies_drop(&block->bulk); }
+void st_emu_bulk_finish(st_emu_block *block) {
+    st_emu_copies_drop(&block->bulk);
+}
 
 ST_EMU_ON_FIBER int st_emu_object_test(simtune_emu_u64 *object, unsigned parity) {
     st_emu_runner *runner = st_emu_active;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend `emu` of gpu.h: one device (two with SIMTUNE_EMU_DEVICES=2) whose memory is the host's and whose
-// kernels run on the CPU.
+// The backend `emu` of gpu.h: one device (two with SIMTUNE_EMU_DEVICES=2) whose memory is the
+// host's and whose kernels run on the CPU.
 //
 //  1. Calls that only name work queue it (emu_stream.c); calls that need its results wait for it.
-//  2. What hardware refuses at the launch is refused at the launch and loses nothing; what goes wrong while a kernel
+//  2. What hardware refuses at the launch is refused at the launch and loses nothing; what goes
+//  wrong while a kernel
 //     runs shows at the next call that waits, and the device is lost.
 //  3. Device addresses are host addresses.
 //
@@ -77,7 +78,7 @@ static st_code open_device(int ordinal, st_gpu **out, st_error *error) {
     return ST_OK;
 }
 
-// --- memory --------------------------------------------------------------------------------------------
+// --- memory ------------------------------------------------------------------------------------
 
 static st_code allocate(st_gpu *gpu, size_t bytes, st_gpu_pointer *out, st_error *error) {
     return gpu->lost ? st_emu_lost_error(gpu, error) : st_emu_allocate(gpu, bytes, out, error);
@@ -177,7 +178,7 @@ static st_code copy_out(st_gpu *gpu, void *to, st_gpu_pointer from, size_t bytes
     return code;
 }
 
-// --- kernels ---------------------------------------------------------------------------------------------
+// --- kernels -----------------------------------------------------------------------------------
 
 static st_code load(st_gpu *gpu, const void *image, size_t bytes, st_gpu_module **out,
                     st_error *error) {
@@ -236,8 +237,8 @@ static st_code check_launch(const st_gpu *gpu, const st_launch *launch, int *blo
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     unsigned cluster = launch->cluster ? launch->cluster : 1;
-    if (threads == 0 || launch->block[0] > 1024 || launch->block[1] > 1024 || launch->block[2] > 64 ||
-        threads > 1024)
+    if (threads == 0 || launch->block[0] > 1024 || launch->block[1] > 1024 ||
+        launch->block[2] > 64 || threads > 1024)
         return st_fail(error, ST_FAILED, NULL,
                        "launching %s: a block of %u × %u × %u threads is not possible", name,
                        launch->block[0], launch->block[1], launch->block[2]);
@@ -247,15 +248,17 @@ static st_code check_launch(const st_gpu *gpu, const st_launch *launch, int *blo
                        "launching %s: a grid of %u × %u × %u blocks is not possible", name,
                        launch->grid[0], launch->grid[1], launch->grid[2]);
     if (cluster > (uint64_t)gpu->facts->max_cluster || launch->grid[0] % cluster)
-        return st_fail(error, ST_FAILED, NULL,
-                       "launching %s: clusters of %u in a grid of %u blocks (at most %d, and whole)",
-                       name, cluster, launch->grid[0], (int)gpu->facts->max_cluster);
-    *blocks_per_sm = st_emu_model_occupancy(
-        gpu->facts, (unsigned)threads, launch->kernel->facts.registers,
-        (size_t)launch->kernel->facts.static_smem + launch->dynamic_smem);
+        return st_fail(
+            error, ST_FAILED, NULL,
+            "launching %s: clusters of %u in a grid of %u blocks (at most %d, and whole)", name,
+            cluster, launch->grid[0], (int)gpu->facts->max_cluster);
+    *blocks_per_sm =
+        st_emu_model_occupancy(gpu->facts, (unsigned)threads, launch->kernel->facts.registers,
+                               (size_t)launch->kernel->facts.static_smem + launch->dynamic_smem);
     if (*blocks_per_sm == 0)
         return st_fail(error, ST_FAILED, NULL,
-                       "launching %s: %u bytes of dynamic shared memory beside %d static ones (a block has %d)",
+                       "launching %s: %u bytes of dynamic shared memory beside %d static ones (a "
+                       "block has %d)",
                        name, launch->dynamic_smem, launch->kernel->facts.static_smem,
                        (int)gpu->facts->smem_per_block);
     if (launch->argument_count != table->argument_count)
@@ -341,7 +344,7 @@ static st_code query(st_gpu *gpu, bool *done, st_error *error) {
     return st_emu_drain(gpu, 0.001, done, error);
 }
 
-// --- events ------------------------------------------------------------------------------------------------
+// --- events ------------------------------------------------------------------------------------
 
 static st_code event_make(st_gpu *gpu, st_gpu_event **out, st_error *error) {
     (void)gpu;
@@ -379,23 +382,46 @@ static st_code event_elapsed(st_gpu *gpu, st_gpu_event *start, st_gpu_event *end
     return ST_OK;
 }
 
-static bool is_lost(const st_gpu *gpu) { return gpu->lost; }
+static bool is_lost(const st_gpu *gpu) {
+    return gpu->lost;
+}
 
 static void *native_context(st_gpu *gpu) {
     (void)gpu;
     return NULL;
 }
 
-// The compile pool knows the compiler only by a weak reference, which does not take it out of an archive.
-st_code (*const st_emu_compile_is_linked)(const st_compile_job *, st_compiled *, st_error *) =
-    st_emu_compile;
+// The compile pool knows the compiler only by a weak reference, which does not take it out of an
+// archive.
+st_code (*const st_emu_compile_is_linked)(const st_compile_job *, st_compiled *,
+                                          st_error *) = st_emu_compile;
 
 const st_gpu_operations st_emu_operations = {
-    .name = "emu", .count = count, .facts = facts, .open = open_device, .close = close_device,
-    .allocate = allocate, .release = release, .allocate_mapped = allocate_mapped,
-    .memory = memory, .fill8 = fill8, .fill32 = fill32, .copy_in = copy_in, .copy_out = copy_out,
-    .launch = launch, .synchronize = synchronize, .query = query, .load = load, .unload = unload,
-    .kernel = kernel, .kernel_facts = kernel_facts, .occupancy = occupancy,
-    .event_make = event_make, .event_free = event_free, .event_record = event_record,
-    .event_elapsed = event_elapsed, .is_lost = is_lost, .native_context = native_context,
+    .name = "emu",
+    .count = count,
+    .facts = facts,
+    .open = open_device,
+    .close = close_device,
+    .allocate = allocate,
+    .release = release,
+    .allocate_mapped = allocate_mapped,
+    .memory = memory,
+    .fill8 = fill8,
+    .fill32 = fill32,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .launch = launch,
+    .synchronize = synchronize,
+    .query = query,
+    .load = load,
+    .unload = unload,
+    .kernel = kernel,
+    .kernel_facts = kernel_facts,
+    .occupancy = occupancy,
+    .event_make = event_make,
+    .event_free = event_free,
+    .event_record = event_record,
+    .event_elapsed = event_elapsed,
+    .is_lost = is_lost,
+    .native_context = native_context,
 };

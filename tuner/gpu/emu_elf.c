@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the symbols of ELF objects that the host compiler made for us: which dynamic shared arrays an object
-// wants, how much static shared memory a program has, how large a kernel's code is. Every offset is checked
-// against the size of the image.
+// Reads the symbols of ELF objects that the host compiler made for us: which dynamic shared arrays
+// an object wants, how much static shared memory a program has, how large a kernel's code is. Every
+// offset is checked against the size of the image.
 #include "tuner/gpu/emu_internal.h"
 
 #include <elf.h>

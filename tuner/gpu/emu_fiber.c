@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switching between the stacks of the emulated device's threads: what the C calling convention says a
-// callee keeps, and nothing else. About 2 ns; swapcontext makes two system calls each time.
+// Switching between the stacks of the emulated device's threads: what the C calling convention says
+// a callee keeps, and nothing else. About 2 ns; swapcontext makes two system calls each time.
 #include "tuner/gpu/emu_internal.h"
 
 #if defined(__x86_64__)
@@ -29,8 +29,8 @@ __asm__(".text\n"
 void *st_emu_fiber_prepare(char *top) {
     // At the first instruction of a function the stack pointer is 8 below a multiple of 16.
     void **at = (void **)((uintptr_t)top & ~(uintptr_t)15);
-    *--at = NULL;                        // where a return address would be
-    *--at = (void *)st_emu_fiber_start;  // what `ret` goes to
+    *--at = NULL;                       // where a return address would be
+    *--at = (void *)st_emu_fiber_start; // what `ret` goes to
     for (int i = 0; i < 6; i++)
         *--at = NULL;
     return at;

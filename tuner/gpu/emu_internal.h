@@ -17,6 +17,9 @@
 #define ST_EMU_BARRIERS 16
 #define ST_EMU_MAX_CLUSTER 8
 #define ST_EMU_MESSAGE 768
+#define ST_EMU_STACK ((size_t)256 << 10) // of a thread
+#define ST_EMU_PAGE ((size_t)4096)
+#define ST_EMU_SHARED_GUARD ((size_t)64 << 10)
 
 // Functions that run on a fiber's stack: AddressSanitizer must not take it for the thread's own.
 #if defined(__has_feature)
@@ -30,16 +33,21 @@
 #define ST_EMU_ON_FIBER
 #endif
 
-// --- emu_fiber.c -------------------------------------------------------------------------------------
-// Saves the running context in *save and continues the one in `load`.
+// --- emu_fiber.c
+// ------------------------------------------------------------------------------------- Saves the
+// running context in *save and continues the one in `load`.
 void st_emu_switch(void **save, void *load);
 // A context that begins in st_emu_fiber_start() on the stack that ends at `top`.
 void *st_emu_fiber_prepare(char *top);
 void st_emu_fiber_start(void) __attribute__((noreturn)); // emu_run.c
 
-// --- one thread, one warp, one block --------------------------------------------------------------------
+// --- one thread, one warp, one block -----------------------------------------------------------
 typedef enum st_emu_state {
-    ST_EMU_READY, ST_EMU_YIELDED, ST_EMU_AT_COLLECTIVE, ST_EMU_AT_BARRIER, ST_EMU_AT_CLUSTER,
+    ST_EMU_READY,
+    ST_EMU_YIELDED,
+    ST_EMU_AT_COLLECTIVE,
+    ST_EMU_AT_BARRIER,
+    ST_EMU_AT_CLUSTER,
     ST_EMU_EXITED
 } st_emu_state;
 
@@ -48,8 +56,8 @@ typedef struct st_emu_copy { // an asynchronous copy that has not been done yet
     void *to;
     const void *from;
     unsigned bytes, zeros;
-    unsigned group;              // of its thread
-    simtune_emu_u64 *object;     // bulk: completes on this
+    unsigned group;          // of its thread
+    simtune_emu_u64 *object; // bulk: completes on this
 } st_emu_copy;
 
 typedef struct st_emu_fiber {
@@ -57,23 +65,23 @@ typedef struct st_emu_fiber {
     void *context;                  // while it does not run
     unsigned index;                 // in the block
     st_emu_state state;
-    unsigned barrier;               // AT_BARRIER: which
-    int kind;                       // AT_COLLECTIVE: which operation
-    const char *file;               // where it waits
+    unsigned barrier; // AT_BARRIER: which
+    int kind;         // AT_COLLECTIVE: which operation
+    const char *file; // where it waits
     int line;
-    unsigned cluster_phase;         // of its last arrival at the cluster's barrier, plus 1; 0: none
-    unsigned copy_group;            // the group that copies are added to
-    st_emu_copy *copies;            // oldest first
+    unsigned cluster_phase; // of its last arrival at the cluster's barrier, plus 1; 0: none
+    unsigned copy_group;    // the group that copies are added to
+    st_emu_copy *copies;    // oldest first
 } st_emu_fiber;
 
 typedef struct st_emu_warp {
     uint32_t alive, ready, yielded;
-    uint32_t waiting;                     // at a collective
+    uint32_t waiting; // at a collective
     uint32_t at_barrier[ST_EMU_BARRIERS];
-    uint8_t rotation;                     // the order in which lanes run
+    uint8_t rotation; // the order in which lanes run
     bool descending;
-    uint32_t mask[ST_EMU_WARP];           // of the collective that a lane waits at
-    uint64_t value[ST_EMU_WARP];          // its operand, then its result
+    uint32_t mask[ST_EMU_WARP];  // of the collective that a lane waits at
+    uint64_t value[ST_EMU_WARP]; // its operand, then its result
     uint32_t argument[ST_EMU_WARP];
     int width[ST_EMU_WARP];
 } st_emu_warp;
@@ -85,7 +93,7 @@ typedef struct st_emu_barrier_state {
     int kind;
     const char *file;
     int line;
-    unsigned first;             // the thread that came first
+    unsigned first; // the thread that came first
 } st_emu_barrier_state;
 
 struct st_emu_cluster;
@@ -98,13 +106,13 @@ typedef struct st_emu_block {
     unsigned current_warp;
     st_emu_warp warps[ST_EMU_MAX_WARPS];
     st_emu_barrier_state barriers[ST_EMU_BARRIERS];
-    int result;                          // of the last predicated barrier
+    int result; // of the last predicated barrier
     unsigned index[3];
-    unsigned rank;                       // in its cluster
+    unsigned rank; // in its cluster
     struct st_emu_cluster *cluster;
-    st_emu_copy *bulk;                   // bulk copies under way
-    char *stacks;                        // capacity × ST_EMU_STACK
-    char *shared_map;                    // the block's shared memory ends at an inaccessible page
+    st_emu_copy *bulk; // bulk copies under way
+    char *stacks;      // capacity × ST_EMU_STACK
+    char *shared_map;  // the block's shared memory ends at an inaccessible page
     size_t shared_capacity, shared_bytes;
     char *shared;
     struct st_emu_block *next_free;
@@ -115,7 +123,7 @@ typedef struct st_emu_cluster {
     unsigned size, phase, arrived, alive_blocks;
 } st_emu_cluster;
 
-// --- one launch --------------------------------------------------------------------------------------
+// --- one launch --------------------------------------------------------------------------------
 typedef struct st_emu_counts {
     uint64_t barriers, collectives, atomics, threads;
 } st_emu_counts;
@@ -125,7 +133,7 @@ typedef struct st_emu_launch {
     struct simtune_emu_thread **self; // the program's
     unsigned grid[3], block[3], cluster;
     size_t static_shared, dynamic_shared, shared_align;
-    unsigned resident;   // blocks that run at the same time
+    unsigned resident; // blocks that run at the same time
     uint64_t seed;
     void **arguments;
 } st_emu_launch;
@@ -151,14 +159,14 @@ const st_emu_counts *st_emu_runner_counts(const st_emu_runner *runner);
 const char *st_emu_runner_message(const st_emu_runner *runner);
 const struct simtune_emu_runtime *st_emu_runtime(void);
 
-// --- shared by emu_run.c, emu_sync.c, emu_async.c, emu_trap.c ----------------------------------------------
+// --- shared by emu_run.c, emu_sync.c, emu_async.c, emu_trap.c ----------------------------------
 struct st_emu_runner {
     st_emu_explain *explain;
     void *explain_context;
     const st_emu_launch *launch;
-    void *main_context;        // the scheduler, while a fiber runs
+    void *main_context; // the scheduler, while a fiber runs
     st_emu_fiber *current;
-    st_emu_block *block;       // of `current`
+    st_emu_block *block;             // of `current`
     volatile sig_atomic_t in_fibers; // a fiber's stack is in use
     volatile sig_atomic_t user;      // the running code is the kernel's own, not the runtime
     uint64_t random;
@@ -166,7 +174,7 @@ struct st_emu_runner {
     uint64_t clock;
     st_emu_counts counts;
     // Blocks: numbers not begun but admitted, blocks running, blocks free for reuse.
-    unsigned *admitted;        // first block numbers of clusters
+    unsigned *admitted; // first block numbers of clusters
     unsigned admitted_count, admitted_capacity;
     unsigned next_cluster, cluster_count;
     st_emu_block **running;
@@ -184,16 +192,23 @@ uint32_t st_emu_random(st_emu_runner *runner);
 // Leaves the running fiber, which some list will make ready again; returns when it runs again.
 void st_emu_reschedule(st_emu_runner *runner);
 void st_emu_make_ready(st_emu_block *block, unsigned warp, uint32_t lanes);
-// Ends the launch with a message that begins "KERNEL, block (x,y,z), thread (x,y,z): ". Does not return.
+// Ends the launch with a message that begins "KERNEL, block (x,y,z), thread (x,y,z): ". Does not
+// return.
 void st_emu_stop(st_emu_runner *runner, SIMTUNE_EMU_PLACE, const char *format, ...)
     __attribute__((noreturn, format(printf, 4, 5)));
 void st_emu_message(st_emu_runner *runner, const st_emu_block *block, const st_emu_fiber *fiber,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 void st_emu_yield(void);
 
+// emu_block.c
+// A block with stacks and shared memory for this launch; NULL when memory is out.
+st_emu_block *st_emu_block_take(st_emu_runner *runner, unsigned threads);
+void st_emu_block_free(st_emu_block *block);
+void st_emu_block_start_threads(st_emu_runner *runner, st_emu_block *block);
+
 // emu_sync.c
 simtune_emu_u64 st_emu_collective(int kind, unsigned mask, simtune_emu_u64 value, unsigned argument,
-                           int width, SIMTUNE_EMU_PLACE);
+                                  int width, SIMTUNE_EMU_PLACE);
 int st_emu_barrier(int kind, unsigned id, unsigned threads, int predicate, SIMTUNE_EMU_PLACE);
 void st_emu_barrier_arrive(unsigned id, unsigned threads, SIMTUNE_EMU_PLACE);
 // A thread of `block` has exited: whoever waited only for it goes on.
@@ -216,7 +231,7 @@ void st_emu_bulk_copy(void *to, const void *from, unsigned bytes, simtune_emu_u6
 void st_emu_object_init(simtune_emu_u64 *object, unsigned count);
 void st_emu_object_arrive(simtune_emu_u64 *object, unsigned expected_bytes);
 int st_emu_object_test(simtune_emu_u64 *object, unsigned parity);
-void st_emu_copies_finish(st_emu_fiber *fiber);  // those of a thread that exits
+void st_emu_copies_finish(st_emu_fiber *fiber); // those of a thread that exits
 void st_emu_bulk_finish(st_emu_block *block);
 void st_emu_copies_drop(st_emu_copy **list);
 
@@ -226,29 +241,30 @@ void st_emu_traps_free(struct st_emu_traps *traps);
 void st_emu_traps_enter(st_emu_runner *runner);
 void st_emu_traps_leave(st_emu_runner *runner);
 
-// --- emu_elf.c: symbols of objects that we compiled ------------------------------------------------------
+// --- emu_elf.c: symbols of objects that we compiled --------------------------------------------
 typedef struct st_elf_symbol {
     const char *name; // borrowed from the image
     uint64_t value, size;
     bool is_tls, is_undefined, is_function;
 } st_elf_symbol;
-// Calls `visit` for each symbol until it returns false. ST_FAILED when it is not an object of this machine.
+// Calls `visit` for each symbol until it returns false. ST_FAILED when it is not an object of this
+// machine.
 st_code st_elf_symbols(const void *image, size_t bytes,
                        bool (*visit)(void *context, const st_elf_symbol *symbol), void *context,
                        st_error *error);
 // Size and alignment of the thread-local segment of a shared object; 0 and 1 when it has none.
 st_code st_elf_tls(const void *image, size_t bytes, size_t *size, size_t *align, st_error *error);
 
-// --- emu_model.c -------------------------------------------------------------------------------------
+// --- emu_model.c -------------------------------------------------------------------------------
 extern const st_device_facts st_emu_devices[2];
 typedef struct st_emu_model_input {
     const st_device_facts *device;
     const char *kernel;
     unsigned blocks, threads; // of the grid, of a block
     int blocks_per_sm, registers;
-    uint64_t bytes;     // sizes of the allocations that the arguments point into
+    uint64_t bytes; // sizes of the allocations that the arguments point into
     const st_emu_counts *counts;
-    uint64_t ordinal;   // which operation of the stream
+    uint64_t ordinal; // which operation of the stream
 } st_emu_model_input;
 double st_emu_model_launch(const st_emu_model_input *input); // nanoseconds
 double st_emu_model_copy(const st_device_facts *device, size_t bytes, uint64_t ordinal);
@@ -257,7 +273,7 @@ int st_emu_model_occupancy(const st_device_facts *device, unsigned block, int re
                            size_t shared_bytes);
 uint64_t st_emu_mix(uint64_t a, uint64_t b);
 
-// --- emu_module.c ------------------------------------------------------------------------------------
+// --- emu_module.c ------------------------------------------------------------------------------
 struct st_gpu_kernel {
     const struct simtune_emu_kernel *kernel;
     struct st_gpu_module *module;

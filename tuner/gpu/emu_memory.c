@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the emulated device: host memory between inaccessible pages.
 //
-//  1. An allocation ends at its upper guard, but for what rounding up to 256 bytes leaves, so that a read or write
+//  1. An allocation ends at its upper guard, but for what rounding up to 256 bytes leaves, so that
+//  a read or write
 //     past its end is a fault, and so is one up to 1 MiB away on either side.
 //  2. The device has no more memory than its facts say.
 //  3. Fresh memory holds 0xA5 (the first 4 MiB of it): zero would hide what was never written.
@@ -13,12 +14,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE ((size_t)4096)
 #define GUARD ((size_t)1 << 20)
 #define ALIGNMENT ((size_t)256)
 #define GARBAGE_BYTES ((size_t)4 << 20)
 
-st_code st_emu_allocate(st_gpu *gpu, size_t bytes, st_gpu_pointer *out, st_error *error) {
+st_code st_emu_allocate(st_gpu *gpu, size_t bytes, st_gpu_pointer *out, st_error *error)
+{
     size_t total = (size_t)gpu->facts->memory_bytes;
     if (bytes == 0)
         return st_fail(error, ST_USAGE, NULL, "the emulated device: an allocation of 0 bytes");
@@ -31,7 +32,7 @@ st_code st_emu_allocate(st_gpu *gpu, size_t bytes, st_gpu_pointer *out, st_error
     if (!more)
         return st_fail_memory(error, "allocating on the emulated device");
     gpu->allocations = more;
-    size_t pages = (bytes + PAGE - 1) / PAGE * PAGE;
+    size_t pages = (bytes + ST_EMU_PAGE - 1) / ST_EMU_PAGE * ST_EMU_PAGE;
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char *map = mmap(NULL, pages + 2 * GUARD, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -44,15 +45,18 @@ st_code st_emu_allocate(st_gpu *gpu, size_t bytes, st_gpu_pointer *out, st_error
                        "the host has no %zu bytes for the emulated device: %s", bytes,
                        strerror(errno));
     st_emu_allocation *made = &gpu->allocations[gpu->allocation_count++];
-    *made = (st_emu_allocation){.map = map, .mapped = pages + 2 * GUARD,
-                                .data = map + GUARD + pages - rounded, .bytes = bytes};
+    *made = (st_emu_allocation){.map = map,
+                                .mapped = pages + 2 * GUARD,
+                                .data = map + GUARD + pages - rounded,
+                                .bytes = bytes};
     memset(made->data, 0xa5, bytes < GARBAGE_BYTES ? bytes : GARBAGE_BYTES);
     gpu->allocated += bytes;
     *out = (st_gpu_pointer)(uintptr_t)made->data;
     return ST_OK;
 }
 
-void st_emu_release(st_gpu *gpu, st_gpu_pointer pointer) {
+void st_emu_release(st_gpu *gpu, st_gpu_pointer pointer)
+{
     for (size_t i = 0; i < gpu->allocation_count; i++) {
         st_emu_allocation *found = &gpu->allocations[i];
         if ((st_gpu_pointer)(uintptr_t)found->data != pointer)
@@ -64,7 +68,8 @@ void st_emu_release(st_gpu *gpu, st_gpu_pointer pointer) {
     }
 }
 
-const st_emu_allocation *st_emu_find(const st_gpu *gpu, uintptr_t address) {
+const st_emu_allocation *st_emu_find(const st_gpu *gpu, uintptr_t address)
+{
     for (size_t i = 0; i < gpu->allocation_count; i++)
         if (address - (uintptr_t)gpu->allocations[i].data < gpu->allocations[i].bytes)
             return &gpu->allocations[i];
@@ -72,16 +77,19 @@ const st_emu_allocation *st_emu_find(const st_gpu *gpu, uintptr_t address) {
 }
 
 st_code st_emu_check_range(const st_gpu *gpu, const char *what, st_gpu_pointer at, size_t bytes,
-                           st_error *error) {
+                           st_error *error)
+{
     const st_emu_allocation *found = st_emu_find(gpu, (uintptr_t)at);
     if (bytes == 0 || (found && bytes <= found->bytes - ((uintptr_t)at - (uintptr_t)found->data)))
         return ST_OK;
     return st_fail(error, ST_USAGE, NULL,
-                   "the emulated device: %s of %zu bytes at 0x%llx, which no allocation holds", what,
-                   bytes, (unsigned long long)at);
+                   "the emulated device: %s of %zu bytes at 0x%llx, which no allocation holds",
+                   what, bytes, (unsigned long long)at);
 }
 
-ST_EMU_ON_FIBER void st_emu_explain_address(void *context, uintptr_t address, char *out, size_t capacity) {
+ST_EMU_ON_FIBER void st_emu_explain_address(void *context, uintptr_t address, char *out,
+                                            size_t capacity)
+{
     const st_gpu *gpu = context;
     for (size_t i = 0; i < gpu->allocation_count; i++) {
         const st_emu_allocation *near = &gpu->allocations[i];
@@ -96,5 +104,5 @@ ST_EMU_ON_FIBER void st_emu_explain_address(void *context, uintptr_t address, ch
                      (size_t)(start - address), near->bytes);
         return;
     }
-    snprintf(out, capacity, "no allocation is near");
+    snprintf(out, capacity, "0x%llx, no allocation is near", (unsigned long long)address);
 }

@@ -1,42 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulated devices' facts and the synthetic model of their time.
 //
-// The times mean nothing. They exist so that search, statistics, store and reports have something to work on
-// that (1) is the same in every run, (2) depends on the configuration, smoothly enough to be searched,
-// and (3) has noise. The host's clock never enters. A launch takes
+// The times mean nothing. They exist so that search, statistics, store and reports have something
+// to work on that (1) is the same in every run, (2) depends on the configuration, smoothly enough
+// to be searched, and (3) has noise. The host's clock never enters. A launch takes
 //
 //     latency + max(memory, issue) + synchronisation, times 1 ± 0.5 %
 //
-//     latency          2000 ns, and 400 ns for each wave of blocks
-//     memory           bytes of the allocations that the arguments point into / (peak × share), the peak three
-//                      times as high when they fit the L2; the share grows with resident warps and with the
-//                      registers that a thread has for loads, until 2048 threads × 64 registers are in flight
-//     issue            warp operations / (4 a clock and SM)
-//     synchronisation  20 ns a barrier and 4 ns a warp collective, over the warps and blocks that run at once;
-//                      2 ns an atomic, one after the other
+//     latency: 2000 ns, and 400 ns for each wave of blocks;
 //
-// The noise is a hash of the kernel's name and the operation's place in the stream. Registers are read off the
-// size of the host's machine code: more unrolling, more registers.
+//     memory: the bytes of the allocations that the arguments point into / (peak × share). The peak
+//     is three times as high when they fit the L2; the share grows with resident warps and with the
+//     registers that a thread has for loads, until 2048 threads × 64 registers are in flight;
+//
+//     issue: warp operations / (4 a clock and SM);
+//
+//     synchronisation: 20 ns a barrier and 4 ns a warp collective, over the warps and blocks that
+//     run at once, and 2 ns an atomic, one after the other.
+//
+// The noise is a hash of the kernel's name and the operation's place in the stream. Registers are
+// read off the size of the host's machine code: more unrolling, more registers.
 #include "tuner/gpu/emu_internal.h"
 
 #include <math.h>
 #include <string.h>
 
 const st_device_facts st_emu_devices[2] = {
-    {.name = "Emulated GPU", .uuid = "EMU-00000000-0000-0000-0000-000000000090", .backend = "emu",
-     .driver = "emulated", .driver_cuda = -1, .pci = "", .ordinal = 0, .is_integrated = false,
-     .cc = 90, .sm_count = 4, .warp_size = 32, .max_threads_per_block = 1024,
-     .threads_per_sm = 2048, .max_blocks_per_sm = 32, .registers_per_sm = 65536,
-     .smem_per_block = 232448, .smem_per_sm = 233472, .smem_reserved = 1024,
-     .l2_bytes = 1 << 20, .memory_bytes = 1 << 30, .memory_clock_khz = 1000000,
-     .memory_bus_bits = 256, .sm_clock_khz = 1000000, .max_cluster = ST_EMU_MAX_CLUSTER},
-    {.name = "Emulated GPU 80", .uuid = "EMU-00000000-0000-0000-0000-000000000080",
-     .backend = "emu", .driver = "emulated", .driver_cuda = -1, .pci = "", .ordinal = 1,
-     .cc = 80, .sm_count = 6, .warp_size = 32, .max_threads_per_block = 1024,
-     .threads_per_sm = 2048, .max_blocks_per_sm = 32, .registers_per_sm = 65536,
-     .smem_per_block = 166912, .smem_per_sm = 167936, .smem_reserved = 1024,
-     .l2_bytes = 1 << 19, .memory_bytes = 1 << 29, .memory_clock_khz = 800000,
-     .memory_bus_bits = 192, .sm_clock_khz = 1200000, .max_cluster = 1},
+    {.name = "Emulated GPU",
+     .uuid = "EMU-00000000-0000-0000-0000-000000000090",
+     .backend = "emu",
+     .driver = "emulated",
+     .driver_cuda = -1,
+     .pci = "",
+     .ordinal = 0,
+     .is_integrated = false,
+     .cc = 90,
+     .sm_count = 4,
+     .warp_size = 32,
+     .max_threads_per_block = 1024,
+     .threads_per_sm = 2048,
+     .max_blocks_per_sm = 32,
+     .registers_per_sm = 65536,
+     .smem_per_block = 232448,
+     .smem_per_sm = 233472,
+     .smem_reserved = 1024,
+     .l2_bytes = 1 << 20,
+     .memory_bytes = 1 << 30,
+     .memory_clock_khz = 1000000,
+     .memory_bus_bits = 256,
+     .sm_clock_khz = 1000000,
+     .max_cluster = ST_EMU_MAX_CLUSTER},
+    {.name = "Emulated GPU 80",
+     .uuid = "EMU-00000000-0000-0000-0000-000000000080",
+     .backend = "emu",
+     .driver = "emulated",
+     .driver_cuda = -1,
+     .pci = "",
+     .ordinal = 1,
+     .cc = 80,
+     .sm_count = 6,
+     .warp_size = 32,
+     .max_threads_per_block = 1024,
+     .threads_per_sm = 2048,
+     .max_blocks_per_sm = 32,
+     .registers_per_sm = 65536,
+     .smem_per_block = 166912,
+     .smem_per_sm = 167936,
+     .smem_reserved = 1024,
+     .l2_bytes = 1 << 19,
+     .memory_bytes = 1 << 29,
+     .memory_clock_khz = 800000,
+     .memory_bus_bits = 192,
+     .sm_clock_khz = 1200000,
+     .max_cluster = 1},
 };
 
 uint64_t st_emu_mix(uint64_t a, uint64_t b) {
@@ -103,8 +139,7 @@ int st_emu_model_occupancy(const st_device_facts *device, unsigned block, int re
     int64_t most = device->max_blocks_per_sm;
     int64_t by_threads = device->threads_per_sm / (warps * 32);
     int64_t by_registers = device->registers_per_sm / (registers * 32 * warps);
-    int64_t by_shared =
-        device->smem_per_sm / ((int64_t)shared_bytes + device->smem_reserved);
+    int64_t by_shared = device->smem_per_sm / ((int64_t)shared_bytes + device->smem_reserved);
     most = by_threads < most ? by_threads : most;
     most = by_registers < most ? by_registers : most;
     most = by_shared < most ? by_shared : most;

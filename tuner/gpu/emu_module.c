@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading programs of the emulated device, and what is known of their kernels.
 //
-//  1. A loaded program's memfd stays open until it is unloaded: the loader knows objects by their path, and a
+//  1. A loaded program's memfd stays open until it is unloaded: the loader knows objects by their
+//  path, and a
 //     number that is used again would name the old one.
-//  2. Static shared memory is what its thread-local symbols say: a symbol that is named inside another
+//  2. Static shared memory is what its thread-local symbols say: a symbol that is named inside
+//  another
 //     configuration's function is not counted to this kernel.
 #include "tuner/base/memory.h"
 #include "tuner/gpu/emu_internal.h"
@@ -51,7 +53,7 @@ static st_code open_image(st_gpu_module *module, const void *image, size_t bytes
     return ST_OK;
 }
 
-// --- facts from symbols ------------------------------------------------------------------------------
+// --- facts from symbols ------------------------------------------------------------------------
 
 typedef struct measure {
     st_gpu_module *module;
@@ -72,8 +74,8 @@ static bool find_kernels(void *context, const st_elf_symbol *symbol) {
     return true;
 }
 
-// The template arguments of a mangled name: from its first 'I' after the name to the end of the list;
-// compared as text only. Empty when it is no template.
+// The template arguments of a mangled name: from its first 'I' after the name to the end of the
+// list; compared as text only. Empty when it is no template.
 static void arguments_of(const char *mangled, char *out, size_t capacity) {
     out[0] = 0;
     const char *from = mangled ? strchr(mangled, 'I') : NULL;
@@ -109,7 +111,8 @@ static st_code measure_kernels(st_gpu_module *module, const void *image, size_t 
                                const st_device_facts *device, st_error *error) {
     unsigned count = module->table->kernel_count;
     Dl_info info;
-    measure m = {.module = module, .names = st_calloc(count + 1, sizeof(char *)),
+    measure m = {.module = module,
+                 .names = st_calloc(count + 1, sizeof(char *)),
                  .sizes = st_calloc(count + 1, sizeof(uint64_t))};
     module->kernels = st_calloc(count + 1, sizeof *module->kernels);
     st_code code = ST_OK;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the blocks and threads of one launch on the emulated device.
 //
-// Each thread is a fiber: a stack of its own, switched in user space. The scheduler runs on the caller's
-// stack ("main") and picks a block; inside a block, fibers hand over to each other directly until none can
-// run, then main picks again.
+// Each thread is a fiber: a stack of its own, switched in user space. The scheduler runs on the
+// caller's stack ("main") and picks a block; inside a block, fibers hand over to each other
+// directly until none can run, then main picks again.
 //
 //     fiber: READY -> runs -> AT_COLLECTIVE, AT_BARRIER, AT_CLUSTER -> READY by who completes it
 //                          -> YIELDED -> READY when main comes back to the block
@@ -11,14 +11,19 @@
 //     block: admitted (a number) -> running (stacks, shared memory) -> free for reuse
 //
 // Invariants
-//  1. A lane's bit is in at most one of ready, yielded, waiting, at_barrier[*] of its warp; in none while it
-//     runs, waits for its cluster, or has exited. ready_warps and yielded_warps have the bit of a warp
-//     exactly when its mask is not empty.
-//  2. As many blocks are admitted or running as a device would hold at once; they are admitted in order and
-//     begun in a random one, so a block may wait for any before it in the grid and for none after the window.
-//  3. The order of lanes, warps and blocks comes from the launch's seed alone, so a run can be repeated (a
+//  1. A lane's bit is in at most one of ready, yielded, waiting, at_barrier[*] of its warp; in none
+//  while it
+//     runs, waits for its cluster, or has exited. ready_warps and yielded_warps have the bit of a
+//     warp exactly when its mask is not empty.
+//  2. As many blocks are admitted or running as a device would hold at once; they are admitted in
+//  order and
+//     begun in a random one, so a block may wait for any before it in the grid and for none after
+//     the window.
+//  3. The order of lanes, warps and blocks comes from the launch's seed alone, so a run can be
+//  repeated (a
 //     loop that waits without any word of CUDA is the exception: a timer preempts it, emu_trap.c).
-//  4. Main comes back to blocks with yielded lanes only when nothing else can run. Nothing can run and nothing
+//  4. Main comes back to blocks with yielded lanes only when nothing else can run. Nothing can run
+//  and nothing
 //     has yielded: a deadlock, which is an error.
 //  5. After a failure no fiber is ever resumed; their stacks are reused as they are.
 //  6. `user` is set exactly while the kernel's own code runs.
@@ -29,11 +34,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define STACK ((size_t)256 << 10) // reserved; a page is used when touched
-#define PAGE ((size_t)4096)
-#define SHARED_GUARD ((size_t)64 << 10)
 
 st_emu_runner *st_emu_active;
 
@@ -42,13 +42,13 @@ ST_EMU_ON_FIBER uint32_t st_emu_random(st_emu_runner *runner) {
     return (uint32_t)(runner->random >> 33);
 }
 
-// --- picking ---------------------------------------------------------------------------------------
+// --- picking -----------------------------------------------------------------------------------
 
 // The place of a set bit of `mask`: the first or the last, counted from `rotation`.
 ST_EMU_ON_FIBER static unsigned pick_bit(uint32_t mask, unsigned rotation, bool descending) {
     uint32_t turned = rotation ? mask >> rotation | mask << (32 - rotation) : mask;
-    unsigned bit = descending ? 31u - (unsigned)__builtin_clz(turned)
-                              : (unsigned)__builtin_ctz(turned);
+    unsigned bit =
+        descending ? 31u - (unsigned)__builtin_clz(turned) : (unsigned)__builtin_ctz(turned);
     return (bit + rotation) & 31u;
 }
 
@@ -75,7 +75,7 @@ ST_EMU_ON_FIBER void st_emu_make_ready(st_emu_block *block, unsigned warp, uint3
     block->ready_warps |= 1u << warp;
 }
 
-// --- switching ---------------------------------------------------------------------------------------
+// --- switching ---------------------------------------------------------------------------------
 
 ST_EMU_ON_FIBER static void enter(st_emu_runner *runner, st_emu_fiber *fiber) {
     runner->current = fiber;
@@ -99,7 +99,6 @@ ST_EMU_ON_FIBER void st_emu_reschedule(st_emu_runner *runner) {
         st_emu_switch(&from->context, runner->main_context);
     }
 }
-
 
 ST_EMU_ON_FIBER void st_emu_yield(void) {
     st_emu_runner *runner = st_emu_active;
@@ -133,10 +132,10 @@ ST_EMU_ON_FIBER void st_emu_fiber_start(void) {
     __builtin_unreachable(); // an exited fiber is in no list
 }
 
-// --- failing -----------------------------------------------------------------------------------------
+// --- failing -----------------------------------------------------------------------------------
 
-ST_EMU_ON_FIBER void st_emu_message(st_emu_runner *runner, const st_emu_block *block, const st_emu_fiber *fiber,
-                    const char *format, ...) {
+ST_EMU_ON_FIBER void st_emu_message(st_emu_runner *runner, const st_emu_block *block,
+                                    const st_emu_fiber *fiber, const char *format, ...) {
     char *out = runner->message;
     size_t capacity = sizeof runner->message;
     int n = snprintf(out, capacity, "%s", runner->launch->kernel->name);
@@ -157,7 +156,8 @@ ST_EMU_ON_FIBER void st_emu_message(st_emu_runner *runner, const st_emu_block *b
     runner->failed = true;
 }
 
-ST_EMU_ON_FIBER void st_emu_stop(st_emu_runner *runner, SIMTUNE_EMU_PLACE, const char *format, ...) {
+ST_EMU_ON_FIBER void st_emu_stop(st_emu_runner *runner, SIMTUNE_EMU_PLACE, const char *format,
+                                 ...) {
     char sentence[ST_EMU_MESSAGE / 2];
     va_list arguments;
     va_start(arguments, format);
@@ -193,118 +193,13 @@ static void report_deadlock(st_emu_runner *runner) {
     st_emu_message(runner, NULL, NULL, "deadlock");
 }
 
-// --- blocks --------------------------------------------------------------------------------------------
-
-static void free_block(st_emu_block *block) {
-    if (!block)
-        return;
-    if (block->stacks)
-        munmap(block->stacks, (size_t)block->capacity * STACK);
-    if (block->shared_map)
-        munmap(block->shared_map, block->shared_capacity + SHARED_GUARD);
-    st_emu_copies_drop(&block->bulk);
-    for (unsigned t = 0; t < block->capacity; t++)
-        st_emu_copies_drop(&block->fibers[t].copies);
-    st_free(block->fibers);
-    st_free(block);
-}
-
-static bool reserve_stacks(st_emu_block *block, unsigned threads) {
-    if (threads <= block->capacity)
-        return true;
-    st_emu_fiber *fibers = st_calloc(threads, sizeof *fibers);
-    char *stacks = mmap(NULL, threads * STACK, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (!fibers || stacks == MAP_FAILED) {
-        st_free(fibers);
-        if (stacks != MAP_FAILED)
-            munmap(stacks, threads * STACK);
-        return false;
-    }
-    for (unsigned t = 0; t < threads; t++) // a stack that overflows meets an inaccessible page
-        if (mprotect(stacks + t * STACK, PAGE, PROT_NONE)) {
-            munmap(stacks, threads * STACK);
-            st_free(fibers);
-            return false;
-        }
-    for (unsigned t = 0; t < block->capacity; t++)
-        st_emu_copies_drop(&block->fibers[t].copies);
-    if (block->stacks)
-        munmap(block->stacks, (size_t)block->capacity * STACK);
-    st_free(block->fibers);
-    block->fibers = fibers;
-    block->stacks = stacks;
-    block->capacity = threads;
-    return true;
-}
-
-static bool reserve_shared(st_emu_block *block, const st_emu_launch *launch) {
-    size_t align = launch->shared_align < 16 ? 16 : launch->shared_align;
-    size_t bytes = (launch->static_shared + launch->dynamic_shared + align - 1) / align * align;
-    size_t capacity = (bytes + PAGE - 1) / PAGE * PAGE;
-    if (!block->shared_map || capacity > block->shared_capacity) {
-        char *map = mmap(NULL, capacity + SHARED_GUARD, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (map == MAP_FAILED)
-            return false;
-        if (capacity && mprotect(map, capacity, PROT_READ | PROT_WRITE)) {
-            munmap(map, capacity + SHARED_GUARD);
-            return false;
-        }
-        if (block->shared_map)
-            munmap(block->shared_map, block->shared_capacity + SHARED_GUARD);
-        block->shared_map = map;
-        block->shared_capacity = capacity;
-    }
-    block->shared_bytes = bytes;
-    block->shared = block->shared_map + block->shared_capacity - bytes;
-    return true;
-}
-
-static st_emu_block *take_block(st_emu_runner *runner, unsigned threads) {
-    st_emu_block *block = runner->free_blocks;
-    if (block)
-        runner->free_blocks = block->next_free;
-    else
-        block = st_calloc(1, sizeof *block);
-    if (!block)
-        return NULL;
-    if (!reserve_stacks(block, threads) || !reserve_shared(block, runner->launch)) {
-        free_block(block);
-        return NULL;
-    }
-    return block;
-}
-
-static void start_threads(st_emu_runner *runner, st_emu_block *block) {
-    const st_emu_launch *launch = runner->launch;
-    unsigned width = launch->block[0], height = launch->block[1];
-    for (unsigned t = 0; t < block->threads; t++) {
-        st_emu_fiber *fiber = &block->fibers[t];
-        st_emu_copies_drop(&fiber->copies);
-        fiber->view = (struct simtune_emu_thread){
-            .thread_index = {t % width, t / width % height, t / width / height},
-            .block_index = {block->index[0], block->index[1], block->index[2]},
-            .block_size = {launch->block[0], launch->block[1], launch->block[2]},
-            .grid_size = {launch->grid[0], launch->grid[1], launch->grid[2]},
-            .shared = block->shared, .lane = t % ST_EMU_WARP,
-            .dynamic_shared = (unsigned)launch->dynamic_shared,
-        };
-        fiber->index = t;
-        fiber->state = ST_EMU_READY;
-        fiber->cluster_phase = 0;
-        fiber->copy_group = 0;
-        // Stacks begin at different places of their pages: equal ones would share few cache lines.
-        char *top = block->stacks + (t + 1) * STACK - (t * 192 & 2047);
-        fiber->context = st_emu_fiber_prepare(top);
-    }
-}
+// --- blocks ------------------------------------------------------------------------------------
 
 static bool start_block(st_emu_runner *runner, unsigned number, st_emu_cluster *cluster,
                         unsigned rank) {
     const st_emu_launch *launch = runner->launch;
     unsigned threads = launch->block[0] * launch->block[1] * launch->block[2];
-    st_emu_block *block = take_block(runner, threads);
+    st_emu_block *block = st_emu_block_take(runner, threads);
     if (!block)
         return false;
     block->threads = block->alive = threads;
@@ -333,7 +228,7 @@ static bool start_block(st_emu_runner *runner, unsigned number, st_emu_cluster *
         st_emu_make_ready(block, w, warp->alive);
     }
     block->current_warp = block->rotation % block->warp_count;
-    start_threads(runner, block);
+    st_emu_block_start_threads(runner, block);
     runner->counts.threads += threads;
     runner->running[runner->running_count++] = block; // reserved at begin
     return true;
@@ -380,7 +275,7 @@ static void end_block(st_emu_runner *runner, unsigned at) {
     runner->free_blocks = block;
 }
 
-// --- main ----------------------------------------------------------------------------------------------
+// --- main --------------------------------------------------------------------------------------
 
 // Every lane that yielded may run again. True when there was one.
 static bool wake_yielded(st_emu_runner *runner) {
@@ -531,7 +426,7 @@ void st_emu_runner_free(st_emu_runner *runner) {
     while (runner->free_blocks) {
         st_emu_block *block = runner->free_blocks;
         runner->free_blocks = block->next_free;
-        free_block(block);
+        st_emu_block_free(block);
     }
     st_emu_traps_free(runner->traps);
     st_free(runner->admitted);
@@ -539,27 +434,45 @@ void st_emu_runner_free(st_emu_runner *runner) {
     st_free(runner);
 }
 
-const st_emu_counts *st_emu_runner_counts(const st_emu_runner *runner) { return &runner->counts; }
+const st_emu_counts *st_emu_runner_counts(const st_emu_runner *runner) {
+    return &runner->counts;
+}
 
-const char *st_emu_runner_message(const st_emu_runner *runner) { return runner->message; }
+const char *st_emu_runner_message(const st_emu_runner *runner) {
+    return runner->message;
+}
 
-// --- the table that programs call ------------------------------------------------------------------------
+// --- the table that programs call --------------------------------------------------------------
 
-ST_EMU_ON_FIBER static simtune_emu_u64 read_clock(void) { return st_emu_active->clock += 10; }
+ST_EMU_ON_FIBER static simtune_emu_u64 read_clock(void) {
+    return st_emu_active->clock += 10;
+}
 
-ST_EMU_ON_FIBER static void count_atomic(void) { st_emu_active->counts.atomics++; }
+ST_EMU_ON_FIBER static void count_atomic(void) {
+    st_emu_active->counts.atomics++;
+}
 
 const struct simtune_emu_runtime *st_emu_runtime(void) {
     static const struct simtune_emu_runtime table = {
-        .collective = st_emu_collective, .barrier = st_emu_barrier,
-        .barrier_arrive = st_emu_barrier_arrive, .yield = st_emu_yield, .fail = fail_at,
-        .cluster_rank = st_emu_cluster_rank, .cluster_size = st_emu_cluster_size,
-        .cluster_arrive = st_emu_cluster_arrive, .cluster_wait = st_emu_cluster_wait,
-        .cluster_shared = st_emu_cluster_shared, .copy_async = st_emu_copy_async,
-        .copy_commit = st_emu_copy_commit, .copy_wait = st_emu_copy_wait,
-        .bulk_copy = st_emu_bulk_copy, .object_init = st_emu_object_init,
-        .object_arrive = st_emu_object_arrive, .object_test = st_emu_object_test,
-        .clock = read_clock, .count_atomic = count_atomic,
+        .collective = st_emu_collective,
+        .barrier = st_emu_barrier,
+        .barrier_arrive = st_emu_barrier_arrive,
+        .yield = st_emu_yield,
+        .fail = fail_at,
+        .cluster_rank = st_emu_cluster_rank,
+        .cluster_size = st_emu_cluster_size,
+        .cluster_arrive = st_emu_cluster_arrive,
+        .cluster_wait = st_emu_cluster_wait,
+        .cluster_shared = st_emu_cluster_shared,
+        .copy_async = st_emu_copy_async,
+        .copy_commit = st_emu_copy_commit,
+        .copy_wait = st_emu_copy_wait,
+        .bulk_copy = st_emu_bulk_copy,
+        .object_init = st_emu_object_init,
+        .object_arrive = st_emu_object_arrive,
+        .object_test = st_emu_object_test,
+        .clock = read_clock,
+        .count_atomic = count_atomic,
     };
     return &table;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulated device's stream: operations wait in a queue and run when the host waits for them, as far as it
-// waits. So a gate kernel holds the stream although there is only one thread: the host opens the gate before it
-// waits, or asks (st_emu_drain with a limit) and gets an answer.
+// The emulated device's stream: operations wait in a queue and run when the host waits for them, as
+// far as it waits. So a gate kernel holds the stream although there is only one thread: the host
+// opens the gate before it waits, or asks (st_emu_drain with a limit) and gets an answer.
 //
 //  1. Operations run in order, each to its end before the next begins.
 //  2. The stream's clock advances by the model's time of each operation and by nothing else.
-//  3. After a failed launch the device is lost: the queue is dropped and every call fails with its message.
+//  3. After a failed launch the device is lost: the queue is dropped and every call fails with its
+//  message.
+#include "tuner/gpu/emu_stream.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
-#include "tuner/gpu/emu_stream.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opened emulated device and its one stream, shared by emu_backend.c, emu_memory.c and emu_stream.c.
+// The opened emulated device and its one stream, shared by emu_backend.c, emu_memory.c and
+// emu_stream.c.
 #ifndef SIMTUNE_GPU_EMU_STREAM_H
 #define SIMTUNE_GPU_EMU_STREAM_H
 
 #include "tuner/gpu/emu_internal.h"
 
 typedef struct st_emu_allocation {
-    char *map;      // inaccessible, data, inaccessible
+    char *map; // inaccessible, data, inaccessible
     size_t mapped;
-    char *data;     // what the caller got: ends (up to 255 bytes before) at the upper guard
+    char *data; // what the caller got: ends (up to 255 bytes before) at the upper guard
     size_t bytes;
 } st_emu_allocation;
 
@@ -23,12 +24,12 @@ typedef struct st_emu_operation {
     void *to;
     size_t bytes;
     uint32_t value;
-    void *owned;               // COPY_IN: the bytes; LAUNCH: the arguments
-    st_gpu_event *event;       // EVENT; NULL once the event is gone
+    void *owned;         // COPY_IN: the bytes; LAUNCH: the arguments
+    st_gpu_event *event; // EVENT; NULL once the event is gone
     st_emu_launch launch;
     st_gpu_kernel *kernel;
     int blocks_per_sm;
-    uint64_t argument_bytes;   // sizes of the allocations that the arguments point into
+    uint64_t argument_bytes; // sizes of the allocations that the arguments point into
     bool begun;
 } st_emu_operation;
 
@@ -42,7 +43,7 @@ struct st_gpu {
     double now;                      // its clock
     uint64_t ordinal, seed;          // operations so far
     bool lost;
-    char message[ST_EMU_MESSAGE];    // why
+    char message[ST_EMU_MESSAGE]; // why
 };
 
 // emu_stream.c

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where threads of the emulated device wait for each other: warp-wide operations and block barriers.
+// Where threads of the emulated device wait for each other: warp-wide operations and block
+// barriers.
 //
-//  1. A collective is complete when every lane of its mask that has not exited waits at the same operation with
+//  1. A collective is complete when every lane of its mask that has not exited waits at the same
+//  operation with
 //     the same mask. The last to arrive computes all results.
 //  2. A lane that is read must take part: an exited, absent or unmasked one is an error.
-//  3. __syncthreads is complete when all threads of the block that have not exited wait at it, at the same line of
+//  3. __syncthreads is complete when all threads of the block that have not exited wait at it, at
+//  the same line of
 //     the source: CUDA allows nothing else, and hardware does not notice.
 #include "tuner/gpu/emu_internal.h"
 
@@ -32,10 +35,11 @@ static const char *const collective_names[SIMTUNE_EMU_COLLECTIVES] = {
     [SIMTUNE_EMU_REDUCE_XOR] = "__reduce_xor_sync",
 };
 
-// --- results of warp-wide operations ----------------------------------------------------------------------
+// --- results of warp-wide operations -----------------------------------------------------------
 
 // Which lane's value `lane` gets (PTX, shfl.sync): its own where the source is outside its segment.
-ST_EMU_ON_FIBER static unsigned shuffle_source(int kind, unsigned lane, unsigned argument, int width) {
+ST_EMU_ON_FIBER static unsigned shuffle_source(int kind, unsigned lane, unsigned argument,
+                                               int width) {
     unsigned segment = lane & ~((unsigned)width - 1u), last = segment + (unsigned)width - 1u;
     unsigned distance = argument & 31u, source;
     switch (kind) {
@@ -62,7 +66,7 @@ ST_EMU_ON_FIBER static void shuffle(st_emu_runner *runner, st_emu_block *block, 
         unsigned source = shuffle_source(kind, lane, warp->argument[lane], warp->width[lane]);
         if (!(lanes >> source & 1u)) {
             st_emu_fiber *reader = &block->fibers[w * ST_EMU_WARP + lane];
-            const char *why = !(warp->mask[lane] >> source & 1u) ? "is not in the mask"
+            const char *why = !(warp->mask[lane] >> source & 1u)           ? "is not in the mask"
                               : w * ST_EMU_WARP + source >= block->threads ? "does not exist"
                                                                            : "has exited";
             runner->current = reader;
@@ -79,25 +83,38 @@ ST_EMU_ON_FIBER static uint32_t reduce(int kind, const st_emu_warp *warp, uint32
     for (uint32_t left = lanes & (lanes - 1); left; left &= left - 1) {
         uint32_t value = (uint32_t)warp->value[__builtin_ctz(left)];
         switch (kind) {
-        case SIMTUNE_EMU_REDUCE_ADD: result += value; break;
-        case SIMTUNE_EMU_REDUCE_MIN_U: result = value < result ? value : result; break;
-        case SIMTUNE_EMU_REDUCE_MAX_U: result = value > result ? value : result; break;
+        case SIMTUNE_EMU_REDUCE_ADD:
+            result += value;
+            break;
+        case SIMTUNE_EMU_REDUCE_MIN_U:
+            result = value < result ? value : result;
+            break;
+        case SIMTUNE_EMU_REDUCE_MAX_U:
+            result = value > result ? value : result;
+            break;
         case SIMTUNE_EMU_REDUCE_MIN_S:
             result = (int32_t)value < (int32_t)result ? value : result;
             break;
         case SIMTUNE_EMU_REDUCE_MAX_S:
             result = (int32_t)value > (int32_t)result ? value : result;
             break;
-        case SIMTUNE_EMU_REDUCE_AND: result &= value; break;
-        case SIMTUNE_EMU_REDUCE_OR: result |= value; break;
-        default: result ^= value; break;
+        case SIMTUNE_EMU_REDUCE_AND:
+            result &= value;
+            break;
+        case SIMTUNE_EMU_REDUCE_OR:
+            result |= value;
+            break;
+        default:
+            result ^= value;
+            break;
         }
     }
     return result;
 }
 
 // The lanes of `lanes` whose value is `value`.
-ST_EMU_ON_FIBER static uint32_t equal_lanes(const uint64_t *values, uint32_t lanes, uint64_t value) {
+ST_EMU_ON_FIBER static uint32_t equal_lanes(const uint64_t *values, uint32_t lanes,
+                                            uint64_t value) {
     uint32_t same = 0;
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
@@ -121,14 +138,23 @@ ST_EMU_ON_FIBER static void compute(st_emu_runner *runner, st_emu_block *block, 
     uint64_t all = 0;
     uint32_t votes = equal_lanes(in, lanes, 1);
     switch (kind) {
-    case SIMTUNE_EMU_BALLOT: all = votes; break;
-    case SIMTUNE_EMU_ANY: all = votes != 0; break;
-    case SIMTUNE_EMU_ALL: all = votes == lanes; break;
-    case SIMTUNE_EMU_MATCH_ANY: break;
+    case SIMTUNE_EMU_BALLOT:
+        all = votes;
+        break;
+    case SIMTUNE_EMU_ANY:
+        all = votes != 0;
+        break;
+    case SIMTUNE_EMU_ALL:
+        all = votes == lanes;
+        break;
+    case SIMTUNE_EMU_MATCH_ANY:
+        break;
     case SIMTUNE_EMU_MATCH_ALL:
         all = equal_lanes(in, lanes, in[__builtin_ctz(lanes)]) == lanes ? lanes : 0;
         break;
-    default: all = reduce(kind, warp, lanes); break;
+    default:
+        all = reduce(kind, warp, lanes);
+        break;
     }
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
@@ -136,10 +162,10 @@ ST_EMU_ON_FIBER static void compute(st_emu_runner *runner, st_emu_block *block, 
     }
 }
 
-// --- arriving ----------------------------------------------------------------------------------------------
+// --- arriving ----------------------------------------------------------------------------------
 
-// The lanes that take part in what `lane` is at, when it is complete; else 0. `here`: the lanes that are at
-// some collective.
+// The lanes that take part in what `lane` is at, when it is complete; else 0. `here`: the lanes
+// that are at some collective.
 ST_EMU_ON_FIBER static uint32_t complete_lanes(const st_emu_block *block, unsigned w, unsigned lane,
                                                uint32_t here) {
     const st_emu_warp *warp = &block->warps[w];
@@ -156,7 +182,7 @@ ST_EMU_ON_FIBER static uint32_t complete_lanes(const st_emu_block *block, unsign
 }
 
 ST_EMU_ON_FIBER simtune_emu_u64 st_emu_collective(int kind, unsigned mask, simtune_emu_u64 value,
-                                           unsigned argument, int width, SIMTUNE_EMU_PLACE) {
+                                                  unsigned argument, int width, SIMTUNE_EMU_PLACE) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     st_emu_fiber *fiber = runner->current;
@@ -192,8 +218,8 @@ ST_EMU_ON_FIBER simtune_emu_u64 st_emu_collective(int kind, unsigned mask, simtu
     return warp->value[lane];
 }
 
-ST_EMU_ON_FIBER static void complete_barrier(st_emu_runner *runner, st_emu_block *block, unsigned id,
-                                             unsigned self) {
+ST_EMU_ON_FIBER static void complete_barrier(st_emu_runner *runner, st_emu_block *block,
+                                             unsigned id, unsigned self) {
     st_emu_barrier_state *barrier = &block->barriers[id];
     unsigned arrived = barrier->arrived;
     block->result = barrier->kind == SIMTUNE_EMU_BARRIER_AND  ? barrier->count == arrived
@@ -211,8 +237,7 @@ ST_EMU_ON_FIBER static void complete_barrier(st_emu_runner *runner, st_emu_block
 }
 
 ST_EMU_ON_FIBER static bool same_place(const st_emu_barrier_state *barrier, SIMTUNE_EMU_PLACE) {
-    return barrier->line == line &&
-           (barrier->file == file || strcmp(barrier->file, file) == 0);
+    return barrier->line == line && (barrier->file == file || strcmp(barrier->file, file) == 0);
 }
 
 // Counts the running thread in. True when that completes the barrier.
@@ -227,8 +252,8 @@ ST_EMU_ON_FIBER static bool arrive(st_emu_runner *runner, int kind, unsigned id,
                     threads);
     st_emu_barrier_state *barrier = &block->barriers[id];
     if (barrier->arrived == 0) {
-        *barrier = (st_emu_barrier_state){.expected = threads, .kind = kind, .file = file,
-                                          .line = line, .first = fiber->index};
+        *barrier = (st_emu_barrier_state){
+            .expected = threads, .kind = kind, .file = file, .line = line, .first = fiber->index};
     } else if (barrier->expected != threads || (threads == 0 && !same_place(barrier, file, line))) {
         const simtune_emu_index *first = &block->fibers[barrier->first].view.thread_index;
         st_emu_stop(runner, file, line,
@@ -254,8 +279,8 @@ ST_EMU_ON_FIBER int st_emu_barrier(int kind, unsigned id, unsigned threads, int 
         fiber->barrier = id;
         fiber->file = file;
         fiber->line = line;
-        block->warps[fiber->index / ST_EMU_WARP].at_barrier[id] |=
-            1u << (fiber->index % ST_EMU_WARP);
+        block->warps[fiber->index / ST_EMU_WARP].at_barrier[id] |= 1u
+                                                                   << (fiber->index % ST_EMU_WARP);
         st_emu_reschedule(runner);
     }
     runner->user = 1;
@@ -293,7 +318,7 @@ ST_EMU_ON_FIBER void st_emu_sync_exit(st_emu_runner *runner, st_emu_block *block
     }
 }
 
-// --- saying who waits for whom ---------------------------------------------------------------------------
+// --- saying who waits for whom -----------------------------------------------------------------
 
 static int add_thread(char *out, size_t capacity, const st_emu_fiber *fiber) {
     const simtune_emu_index *at = &fiber->view.thread_index;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals while fibers run: faults of a kernel become errors of its launch, and a kernel that waits in a loop
-// without any word of CUDA is preempted by a timer.
+// Signals while fibers run: faults of a kernel become errors of its launch, and a kernel that waits
+// in a loop without any word of CUDA is preempted by a timer.
 //
 //  1. The handlers are in place only while st_emu_runner_go runs; what was there before comes back.
 //  2. A fault while no fiber runs is not ours: the former handler gets it.
-//  3. Faults are handled on a stack of their own (the fiber's may be what overflowed) and leave it by
-//     switching to main; the timer's signal is handled on the fiber's stack and may switch to other fibers.
-//  4. The timer acts only on the kernel's own code (`user`), and only when it has had a whole period.
+//  3. Faults are handled on a stack of their own (the fiber's may be what overflowed) and leave it
+//  by
+//     switching to main; the timer's signal is handled on the fiber's stack and may switch to other
+//     fibers.
+//  4. The timer acts only on the kernel's own code (`user`), and only when it has had a whole
+//  period.
 #include "tuner/base/memory.h"
 #include "tuner/gpu/emu_internal.h"
 
@@ -36,7 +39,8 @@ typedef struct st_emu_traps {
     pid_t thread; // that the timer belongs to
 } st_emu_traps;
 
-ST_EMU_ON_FIBER static void on_tick(int signal) {
+ST_EMU_ON_FIBER static void on_tick(int signal)
+{
     (void)signal;
     st_emu_runner *runner = st_emu_active;
     if (!runner || !runner->in_fibers || !runner->user)
@@ -48,7 +52,8 @@ ST_EMU_ON_FIBER static void on_tick(int signal) {
     st_emu_yield();
 }
 
-ST_EMU_ON_FIBER static void describe_fault(st_emu_runner *runner, int signal, const siginfo_t *info) {
+ST_EMU_ON_FIBER static void describe_fault(st_emu_runner *runner, int signal, const siginfo_t *info)
+{
     const st_emu_fiber *fiber = runner->current;
     const st_emu_block *block = runner->block;
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -61,17 +66,18 @@ ST_EMU_ON_FIBER static void describe_fault(st_emu_runner *runner, int signal, co
     const char *where = NULL;
     char text[256] = "";
     uintptr_t stacks = (uintptr_t)block->stacks, shared = (uintptr_t)block->shared;
-    if (address - stacks < (uintptr_t)block->capacity * ((size_t)256 << 10))
+    if (address - stacks < (uintptr_t)block->capacity * ST_EMU_STACK)
         where = "the thread's stack of 256 KiB is full";
-    else if (address - shared < block->shared_bytes + ((size_t)64 << 10))
+    else if (address - shared < block->shared_bytes + ST_EMU_SHARED_GUARD)
         where = "beyond the block's shared memory";
     else if (runner->explain)
         runner->explain(runner->explain_context, address, text, sizeof text);
-    st_emu_message(runner, block, fiber, "illegal address 0x%llx%s%s", (unsigned long long)address,
-                   where || text[0] ? ": " : "", where ? where : text);
+    // No address where there are words for it: it differs from run to run.
+    st_emu_message(runner, block, fiber, "illegal address: %s", where ? where : text);
 }
 
-ST_EMU_ON_FIBER static void on_fault(int signal, siginfo_t *info, void *context) {
+ST_EMU_ON_FIBER static void on_fault(int signal, siginfo_t *info, void *context)
+{
     (void)context;
     st_emu_runner *runner = st_emu_active;
     if (!runner || !runner->in_fibers) {
@@ -89,7 +95,8 @@ ST_EMU_ON_FIBER static void on_fault(int signal, siginfo_t *info, void *context)
     abort(); // emu_run.c, invariant 5
 }
 
-struct st_emu_traps *st_emu_traps_make(void) {
+struct st_emu_traps *st_emu_traps_make(void)
+{
     st_emu_traps *traps = st_calloc(1, sizeof *traps);
     if (!traps || !(traps->stack = st_malloc(FAULT_STACK))) {
         st_free(traps);
@@ -98,7 +105,8 @@ struct st_emu_traps *st_emu_traps_make(void) {
     return traps;
 }
 
-void st_emu_traps_free(struct st_emu_traps *traps) {
+void st_emu_traps_free(struct st_emu_traps *traps)
+{
     if (!traps)
         return;
     if (traps->has_timer)
@@ -108,7 +116,8 @@ void st_emu_traps_free(struct st_emu_traps *traps) {
 }
 
 // Without a timer everything works but such loops.
-static void start_timer(st_emu_traps *traps) {
+static void start_timer(st_emu_traps *traps)
+{
     pid_t thread = (pid_t)syscall(SYS_gettid);
     if (traps->has_timer && traps->thread != thread) {
         timer_delete(traps->timer);
@@ -129,7 +138,8 @@ static void start_timer(st_emu_traps *traps) {
     timer_settime(traps->timer, 0, &period, NULL);
 }
 
-void st_emu_traps_enter(st_emu_runner *runner) {
+void st_emu_traps_enter(st_emu_runner *runner)
+{
     st_emu_traps *traps = runner->traps;
     stack_t own = {.ss_sp = traps->stack, .ss_size = FAULT_STACK};
     sigaltstack(&own, &traps->former_stack);
@@ -144,7 +154,8 @@ void st_emu_traps_enter(st_emu_runner *runner) {
     start_timer(traps);
 }
 
-void st_emu_traps_leave(st_emu_runner *runner) {
+void st_emu_traps_leave(st_emu_runner *runner)
+{
     st_emu_traps *traps = runner->traps;
     if (traps->has_timer) {
         struct itimerspec never = {{0, 0}, {0, 0}};

@@ -133,6 +133,20 @@ static st_code list_names(int driver_cuda, name_list *list, st_error *error) {
     return list->failed ? st_fail_memory(error, "looking for NVRTC") : ST_OK;
 }
 
+// NVRTC 12 opens its libnvrtc-builtins by the loader's path alone, where what pip unpacked is not:
+// opened here from beside the library, it is found by its name. Kept open: NVRTC needs it as long
+// as itself.
+static void open_builtins(const st_nvrtc *api) {
+    const char *slash = strrchr(api->library.path, '/');
+    if (!slash)
+        return;
+    char path[600];
+    snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - api->library.path),
+             api->library.path, api->major, api->minor);
+    if (!dlopen(path, RTLD_NOW | RTLD_LOCAL))
+        dlerror(); // NVRTC will say what it misses
+}
+
 static st_code load(st_nvrtc *api, st_error *error) {
     st_symbol symbols[] = {
 #define X(type, name, arguments) {"nvrtc" #name, (void **)&api->name, true},
@@ -146,6 +160,7 @@ static st_code load(st_nvrtc *api, st_error *error) {
     if (st_fault_here(ST_FAULT_NVRTC) || api->Version(&api->major, &api->minor) != NVRTC_SUCCESS)
         return st_fail(error, ST_FAILED, REMEDY, "%s does not tell its version", api->library.path);
     snprintf(api->version, sizeof api->version, "nvrtc %d.%d", api->major, api->minor);
+    open_builtins(api);
     struct stat status;
     api->file_bytes = stat(api->library.path, &status) == 0 ? (long long)status.st_size : -1;
     return ST_OK;

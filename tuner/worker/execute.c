@@ -32,7 +32,7 @@ st_code wk_get_candidate(st_worker *worker, const json_t *request, wk_candidate 
 void wk_candidate_release(st_worker *worker, wk_candidate *candidate)
 {
     if (candidate->module)
-        worker->ops->unload(worker->gpu, candidate->module);
+        wk_module_return(worker, candidate->module_key, candidate->module);
     st_free(candidate->kernels);
     st_plan_release(&candidate->plan);
     *candidate = (wk_candidate){0};

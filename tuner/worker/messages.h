@@ -8,7 +8,8 @@
 //   support  {kernels} + module                        → ready
 //   problem  {buffers, kernels, plan} + module         → ready {rotation}, or too_big {wanted, free}
 //                                                        the module is the references'; blob may be empty
-//   load     {candidate, kernels} + module             → loaded {kernels}
+//   load     {candidate, kernels, module} + module     → loaded {kernels}, or need_module when the blob was left
+//                                                        out and the worker does not hold that key (0: never held)
 //   plan     {candidate, plan}                         → ready
 //   verify   {candidate, data, rotation, compares}     → verified {verdict}
 //   capture  {candidate, data, rotation}               → ready   its outputs become what others must equal

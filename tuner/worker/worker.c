@@ -89,14 +89,18 @@ static st_code request_support(st_worker *worker, const st_frame *request, wk_re
 
 // A module and the kernels that are wanted of it.
 static st_code load_module(st_worker *worker, const st_frame *request, wk_candidate *out,
-                           st_load_kernel **kernels, st_error *error)
+                           st_load_kernel **kernels, bool *absent, st_error *error)
 {
     *kernels = NULL;
+    *absent = false;
     size_t count;
     st_code code = st_load_kernels_decode(json_object_get(request->json, "kernels"), kernels, &count,
                                           error);
     if (code == ST_OK && count)
-        code = worker->ops->load(worker->gpu, request->blob, request->blob_length, &out->module, error);
+        code = wk_module_take(worker, out->module_key, request->blob, request->blob_length, &out->module,
+                              absent, error);
+    if (*absent)
+        return ST_OK;
     if (code == ST_OK && !(out->kernels = st_calloc(count, sizeof *out->kernels)))
         code = st_fail_memory(error, "loading a module");
     if (code == ST_OK)
@@ -135,8 +139,11 @@ static st_code request_problem(st_worker *worker, const st_frame *request, wk_re
         code = wk_buffers_make(worker, &wanted, &available, error);
         too_big = code == ST_NOTHING;
     }
+    bool absent = false;
     if (code == ST_OK)
-        code = load_module(worker, request, &worker->reference, &kernels, error);
+        code = load_module(worker, request, &worker->reference, &kernels, &absent, error);
+    if (absent)
+        code = st_fail(error, ST_FAILED, NULL, "the references came without their module");
     if (code == ST_OK)
         code = st_plan_decode(json_object_get(request->json, "plan"), count,
                               worker->reference.kernel_count, &worker->reference.plan, error);
@@ -193,8 +200,11 @@ static st_code loaded_facts(st_worker *worker, const wk_candidate *candidate,
 static st_code request_load(st_worker *worker, const st_frame *request, wk_reply *reply,
                             st_error *error)
 {
-    int64_t id;
+    int64_t id, key;
+    bool absent;
     st_code code = st_json_get_int(request->json, "candidate", &id, error);
+    if (code == ST_OK)
+        code = st_json_get_int(request->json, "module", &key, error);
     if (code == ST_OK && wk_candidate_find(worker, id))
         code = st_fail(error, ST_FAILED, NULL, "candidate %lld is loaded already", (long long)id);
     if (code != ST_OK)
@@ -204,9 +214,14 @@ static st_code request_load(st_worker *worker, const st_frame *request, wk_reply
     if (!all)
         return st_fail_memory(error, "loading a module");
     worker->candidates = all;
-    wk_candidate made = {.id = id};
+    wk_candidate made = {.id = id, .module_key = key};
     st_load_kernel *kernels = NULL;
-    code = load_module(worker, request, &made, &kernels, error);
+    code = load_module(worker, request, &made, &kernels, &absent, error);
+    if (absent) {
+        st_free(kernels);
+        reply->json = json_pack("{s:s}", "type", "need_module");
+        return reply->json ? ST_OK : st_fail_memory(error, "answering");
+    }
     if (code == ST_OK)
         code = loaded_facts(worker, &made, kernels, reply, error);
     st_free(kernels);
@@ -299,6 +314,7 @@ static void close_worker(st_worker *worker)
     wk_profiler_close(worker);
     leave_problem(worker);
     st_free(worker->candidates);
+    wk_modules_release(worker);
     if (worker->support_module)
         worker->ops->unload(worker->gpu, worker->support_module);
     for (size_t i = 0; i < sizeof worker->events / sizeof worker->events[0]; i++)

@@ -21,9 +21,19 @@ typedef struct wk_buffer {
     bool copies_fresh;      // hold the data that the first holds
 } wk_buffer;
 
+// A loaded program. Many candidates and many sizes use one, and loading costs milliseconds: programs stay
+// until there are too many.
+typedef struct wk_module {
+    int64_t key;            // the parent's; 0: not shared
+    st_gpu_module *module;
+    unsigned users;
+    uint64_t last_use;
+} wk_module;
+
 typedef struct wk_candidate {
     int64_t id;
-    st_gpu_module *module;
+    st_gpu_module *module;  // of its own (module_key 0), or borrowed from the cache
+    int64_t module_key;
     st_gpu_kernel **kernels;
     size_t kernel_count;
     st_plan plan;
@@ -66,6 +76,9 @@ typedef struct st_worker {
     uint64_t rotation;
     wk_candidate *candidates;
     size_t candidate_count, candidate_capacity;
+    wk_module *modules;
+    size_t module_count, module_capacity;
+    uint64_t module_clock;
     struct st_profiler *profiler;
 } st_worker;
 
@@ -99,6 +112,14 @@ st_code wk_support_launch(st_worker *worker, wk_support kernel, uint64_t work, v
 st_code wk_plan_run(st_worker *worker, const wk_candidate *candidate, uint32_t copy, st_error *error);
 wk_candidate *wk_candidate_find(st_worker *worker, int64_t id);
 void wk_candidate_release(st_worker *worker, wk_candidate *candidate);
+
+// --- modules.c -----------------------------------------------------------------------------------------
+// Takes the module `key`, loading `image` when it is not there; *absent when it is not there and there is no
+// image. Key 0 always loads.
+st_code wk_module_take(st_worker *worker, int64_t key, const void *image, size_t bytes, st_gpu_module **out,
+                       bool *absent, st_error *error);
+void wk_module_return(st_worker *worker, int64_t key, st_gpu_module *module);
+void wk_modules_release(st_worker *worker);
 
 // --- requests: each fills *reply (owned by the caller) and a blob (st_free) ------------------------------
 typedef struct wk_reply {

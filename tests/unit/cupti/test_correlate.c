@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that an instruction of a cubin is traced to the line it came from (correlate.c), with a kernel
-// compiled here by NVRTC with -lineinfo. Needs libcupti and NVRTC, no GPU.
+// Proves that an instruction of a cubin is traced to the line it came from (correlate.c), with a
+// kernel compiled here by NVRTC with -lineinfo. Needs libcupti and NVRTC, no GPU.
 #include "cupti/counters.h"
 #include "tuner/base/library.h"
 #include "tuner/base/memory.h"
@@ -15,13 +15,14 @@
 
 #include <cmocka.h>
 
-static const char source[] = "extern \"C\" __global__ void kernel(const float *in, float *out)\n" // 1
-                             "{\n"                                                                // 2
-                             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"               // 3
-                             "    float a = in[i];\n"                                             // 4
-                             "    a = a * a + 1.5f;\n"                                            // 5
-                             "    out[i] = a;\n"                                                  // 6
-                             "}\n";
+static const char source[] =
+    "extern \"C\" __global__ void kernel(const float *in, float *out)\n" // 1
+    "{\n"                                                                // 2
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"               // 3
+    "    float a = in[i];\n"                                             // 4
+    "    a = a * a + 1.5f;\n"                                            // 5
+    "    out[i] = a;\n"                                                  // 6
+    "}\n";
 
 typedef struct cubin {
     char *bytes;
@@ -41,16 +42,20 @@ typedef struct nvrtc {
 
 static bool open_nvrtc(nvrtc *api) {
     static const char *const names[] = {
-        "/usr/local/cuda/lib64/libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.12",
+        "/usr/local/cuda/lib64/libnvrtc.so.13",
+        "/usr/local/cuda/lib64/libnvrtc.so.12",
         SIMTUNE_SOURCE_FOLDER "/.deps/cuda/nvidia/cu13/lib/libnvrtc.so.13",
         SIMTUNE_SOURCE_FOLDER "/.deps/cuda/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
-        "libnvrtc.so.13", "libnvrtc.so.12", NULL};
+        "libnvrtc.so.13",
+        "libnvrtc.so.12",
+        NULL};
     st_error error;
     if (st_library_open(&api->library, names, "", &error) != ST_OK) {
         printf("SKIPPED: no NVRTC (%s)\n", error.what);
         return false;
     }
-#define ROW(name) {#name, (void **)&api->name##_, true}
+#define ROW(name)                                                                                  \
+    { #name, (void **)&api->name##_, true }
     const st_symbol symbols[] = {ROW(nvrtcCreateProgram), ROW(nvrtcDestroyProgram),
                                  ROW(nvrtcCompileProgram), ROW(nvrtcGetCUBINSize),
                                  ROW(nvrtcGetCUBIN)};

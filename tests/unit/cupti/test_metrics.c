@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that the table of metrics is sane (metrics.c, invariants 1–4), that values are converted and
-// printed as the rows say, and, where libcupti is there, that CUPTI knows every row on the chips that
-// should have it. Needs no GPU.
+// Proves that the table of metrics is sane (metrics.c, invariants 1–4), that values are converted
+// and printed as the rows say, and, where libcupti is there, that CUPTI knows every row on the
+// chips that should have it. Needs no GPU.
 #include "cupti/counters.h"
 #include "tuner/base/memory.h"
 
@@ -123,7 +123,33 @@ static void values_are_printed(void **state) {
     expect_text("dram_bandwidth", NAN, "-"); // unknown is not zero
 }
 
-// --- with the host library ---------------------------------------------------------------------------------
+static void every_row_is_documented(void **state) {
+    (void)state;
+    st_text page;
+    st_text_init(&page);
+    assert_int_equal(st_text_read_file(&page, SIMTUNE_SOURCE_FOLDER "/docs/counters.md", NULL),
+                     ST_OK);
+    size_t count = 0;
+    const st_metric *table = st_metrics(&count);
+    for (size_t i = 0; i < count; i++) {
+        char name[80];
+        bool stall = strcmp(table[i].group, "stall") == 0; // listed by reason
+        snprintf(name, sizeof name, "| `%s` |", table[i].name + (stall ? 6 : 0));
+        if (!strstr(st_text_string(&page), name) ||
+            (!stall && !strstr(st_text_string(&page), table[i].tool_name)))
+            fail_msg("docs/counters.md lacks %s", table[i].name);
+    }
+    for (int s = ST_COUNTERS_ALLOWED; s <= ST_COUNTERS_FAILED; s++) {
+        char name[80];
+        snprintf(name, sizeof name, "| %s |", st_counters_state_name((st_counters_state)s));
+        if (!strstr(st_text_string(&page), name))
+            fail_msg("docs/counters.md lacks the state %s", name);
+    }
+    st_text_release(&page);
+}
+
+// --- with the host library
+// ---------------------------------------------------------------------------------
 
 #define CHIPS 64
 static char chips[CHIPS][16];
@@ -261,6 +287,7 @@ int main(void) {
         cmocka_unit_test(stall_rows_match_the_stall_table),
         cmocka_unit_test(values_are_converted),
         cmocka_unit_test(values_are_printed),
+        cmocka_unit_test(every_row_is_documented),
         cmocka_unit_test(every_metric_exists_on_every_chip),
         cmocka_unit_test(an_unknown_chip_is_an_error),
         cmocka_unit_test(faults_leave_no_false_answer),

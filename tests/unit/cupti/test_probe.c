@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that every state of the counters has a name and a remedy, that CUPTI's results are told apart,
-// and that an absent, a foreign and a refused library give the state that fits. Needs no GPU.
+// Proves that every state of the counters has a name and a remedy, that CUPTI's results are told
+// apart, and that an absent, a foreign and a refused library give the state that fits. Needs no
+// GPU.
 #include "cupti/cupti_api.h"
 #include "cupti/profiler_internal.h"
 

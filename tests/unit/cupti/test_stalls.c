@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that the table of stall reasons is sane and finds every spelling (stalls.c), that samples are
-// summed per instruction (pc_table.c) and that a profile says what its samples say (stall_profile.c).
+// Proves that the table of stall reasons is sane and finds every spelling (stalls.c), that samples
+// are summed per instruction (pc_table.c) and that a profile says what its samples say
+// (stall_profile.c).
 #include "cupti/counters.h"
 #include "cupti/pc_table.h"
 #include "tuner/base/memory.h"
@@ -99,7 +100,8 @@ static void roles_point_the_right_way(void **state) {
     assert_int_equal(st_stall_find("selected")->moves, 0);
 }
 
-// --- samples -----------------------------------------------------------------------------------------------
+// --- samples
+// -----------------------------------------------------------------------------------------------
 
 static const char slots[][64] = {"selected", "long_scoreboard", "wait", "brand_new"};
 enum { SELECTED, LONG, WAIT, NEW, SLOTS };
@@ -203,8 +205,8 @@ static void a_failed_allocation_is_an_error(void **state) {
         st_pc_entry *entry = st_pc_table_at(&table, "kernel", true, 16);
         if (entry)
             entry->samples[LONG] = 3;
-        st_code code = entry ? st_pc_table_profile(&table, slots, SLOTS, &profile, &error)
-                             : ST_NO_MEMORY;
+        st_code code =
+            entry ? st_pc_table_profile(&table, slots, SLOTS, &profile, &error) : ST_NO_MEMORY;
         injected = st_fault_injected(ST_FAULT_ALLOCATION);
         st_fault_arm(ST_FAULT_ALLOCATION, 0);
         assert_int_equal(code, injected ? ST_NO_MEMORY : ST_OK);
@@ -215,7 +217,8 @@ static void a_failed_allocation_is_an_error(void **state) {
     }
 }
 
-// --- what a profile says -------------------------------------------------------------------------------------
+// --- what a profile says
+// -------------------------------------------------------------------------------------
 
 static int index_of(const char *name) {
     size_t count = 0;
@@ -226,7 +229,9 @@ static void shares_and_words(void **state) {
     (void)state;
     st_stall_sample reasons[] = {
         {.stall = index_of("selected"), .pc_name = "selected", .samples = 60},
-        {.stall = index_of("long_scoreboard"), .pc_name = "long_scoreboard", .samples = 30,
+        {.stall = index_of("long_scoreboard"),
+         .pc_name = "long_scoreboard",
+         .samples = 30,
          .samples_not_issued = 25},
         {.stall = -1, .pc_name = "brand_new", .samples = 10}};
     st_stall_profile profile = {.reasons = reasons, .reason_count = 3, .total_samples = 100};

@@ -94,10 +94,10 @@ static st_code read_everything(st_store *store, const st_session_row *session, i
     return code;
 }
 
-// Opens, stores a run, asks, exports and imports. Everything in files of `name`.
+// Opens, stores a run, asks, exports.
 static st_code scenario(const char *path, const char *history, st_error *error)
 {
-    st_store *store = NULL, *reader = NULL, *other = NULL;
+    st_store *store = NULL, *reader = NULL;
     st_session_row session, found;
     int64_t problem = 0, candidate = 0;
     st_code code = st_store_open(path, ST_STORE_WRITE, &store, error);
@@ -124,11 +124,6 @@ static st_code scenario(const char *path, const char *history, st_error *error)
         const char *const ids[] = {session.id, NULL};
         code = st_history_export(reader, ids, history, error);
     }
-    if (code == ST_OK)
-        code = st_store_open(":memory:", ST_STORE_WRITE, &other, error);
-    if (code == ST_OK)
-        code = st_history_import(other, history, true, NULL, error);
-    st_store_close(other);
     st_store_close(reader);
     st_store_close(store);
     return code;
@@ -165,12 +160,11 @@ static unsigned long inject(st_fault kind, const char *what)
             assert_ok(code, error);
             return n - 1;
         }
-        if (code == ST_OK && kind != ST_FAULT_ALLOCATION)
-            check_after(path); // a fault in undoing or in setting up again was made good
-        else if (code == ST_OK)
+        // A fault in undoing is made good by a second try; every other one is told.
+        if (code == ST_OK && kind != ST_FAULT_SQLITE)
             fail_msg("%s fault %lu was not reported", what, n);
-        else
-            assert_true(strlen(error.what) > 0 || code == ST_NOTHING);
+        if (code != ST_OK)
+            assert_true(strlen(error.what) > 0);
         check_after(path);
         for (int i = 0; i < 4; i++) { // keep the folder small
             static const char *const endings[] = {".db", ".db-wal", ".db-shm", ".gz"};
@@ -196,6 +190,50 @@ static void system_faults_are_reported(void **state)
 {
     (void)state;
     assert_true(inject(ST_FAULT_SYSTEM, "system") > 10);
+}
+
+// --- importing ---------------------------------------------------------------------------------------------
+static unsigned long inject_import(st_fault kind, const char *history)
+{
+    for (unsigned long n = 1;; n++) {
+        st_error error = {0};
+        st_store *store = open_store(":memory:", ST_STORE_WRITE);
+        st_fault_arm(kind, n);
+        st_code code = st_history_import(store, history, true, NULL, &error);
+        bool hit = st_fault_injected(kind);
+        st_fault_arm(kind, 0);
+        assert_int_equal(store->depth, 0);
+        if (hit && code == ST_OK)
+            fail_msg("fault %lu was not reported", n);
+        if (code != ST_OK) { // all or nothing
+            assert_true(strlen(error.what) > 0);
+            assert_int_equal(number(store, "SELECT (SELECT count(*) FROM device) +"
+                                           " (SELECT count(*) FROM configuration) +"
+                                           " (SELECT count(*) FROM metric)"), 0);
+            assert_ok(st_history_import(store, history, true, NULL, &error), error); // and again
+        }
+        assert_int_equal(number(store, "SELECT count(*) FROM candidate"), 2);
+        st_store_close(store);
+        if (!hit)
+            return n - 1;
+    }
+}
+
+static void faults_while_importing_import_nothing(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    char history[200];
+    snprintf(history, sizeof history, "%s", in_folder("whole.gz"));
+    assert_ok(scenario(in_folder("whole.db"), history, &error), error);
+    // Our own allocations only: jansson 2.14's reader does not survive that its token buffer cannot grow
+    // (it drops a character, then writes beyond its copy of the token).
+    json_set_alloc_funcs(malloc, free);
+    unsigned long sqlite = inject_import(ST_FAULT_SQLITE, history);
+    unsigned long allocation = inject_import(ST_FAULT_ALLOCATION, history);
+    unsigned long system_calls = inject_import(ST_FAULT_SYSTEM, history);
+    st_json_setup();
+    assert_true(sqlite > 60 && allocation > 20 && system_calls > 10);
 }
 
 // The transaction's own statements: commit, savepoints, rollback.
@@ -236,7 +274,8 @@ int main(void)
         cmocka_unit_test(sqlite_faults_are_reported),
         cmocka_unit_test(allocation_faults_are_reported),
         cmocka_unit_test(system_faults_are_reported),
+        cmocka_unit_test(faults_while_importing_import_nothing),
         cmocka_unit_test(faults_in_transactions_leave_nothing_half_done),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_fast_folder, remove_folder);
 }

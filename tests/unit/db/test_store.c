@@ -4,7 +4,8 @@
 // open db/store.c (S), rows.c (R), candidates.c (C), sessions.c (E), open.c (O).
 #include "fixture.h"
 
-#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 // --- rows --------------------------------------------------------------------------------------------------
@@ -520,6 +521,51 @@ static void a_full_disk_is_said_and_loses_nothing(void **state) // S4
     st_store_close(store);
 }
 
+// A real failing write: the file may not grow beyond a limit. Exits with 0 when all was as it should be.
+static int meet_the_limit(const char *path)
+{
+    st_error error = {0};
+    st_session_row session;
+    int64_t problem, candidate;
+    st_store *store;
+    struct rlimit limit = {256 << 10, 256 << 10};
+    signal(SIGXFSZ, SIG_IGN);
+    if (st_store_open(path, ST_STORE_WRITE, &store, &error) != ST_OK ||
+        add_session(store, "reduce", "GPU-1", "580", &session, &error) != ST_OK ||
+        setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return 1;
+    st_code code = ST_OK;
+    for (int i = 0; code == ST_OK && i < 100000; i++) {
+        char configuration[32];
+        snprintf(configuration, sizeof configuration, "BLOCK=%d", i);
+        code = add_candidate(store, &session, 1024, configuration, 5, &problem, &candidate, &error);
+    }
+    st_store_close(store);
+    if (code == ST_FAILED && strstr(error.what, "full") && strstr(error.remedy, "room"))
+        return 0;
+    fprintf(stderr, "code %d: %s\n", (int)code, error.what);
+    return 2;
+}
+
+static void a_failing_write_loses_nothing_that_was_committed(void **state)
+{
+    (void)state;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(meet_the_limit(in_folder("limit.db")));
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    st_store *store = open_store(in_folder("limit.db"), ST_STORE_WRITE);
+    int64_t kept = number(store, "SELECT count(*) FROM candidate");
+    assert_true(kept > 0);
+    assert_int_equal(number(store, "SELECT count(*) FROM measurement"), kept);
+    assert_int_equal(number(store, "SELECT count(*) FROM stall_lines"), kept);
+    assert_sound(store);
+    st_store_close(store);
+}
+
 // --- opening -----------------------------------------------------------------------------------------------
 static st_code try_open(const char *path, st_store_mode mode, st_error *error)
 {
@@ -775,6 +821,7 @@ int main(void)
         cmocka_unit_test(a_failed_step_leaves_the_outer_transaction_usable),
         cmocka_unit_test(after_a_rollback_of_sqlite_nothing_more_is_written),
         cmocka_unit_test(a_full_disk_is_said_and_loses_nothing),
+        cmocka_unit_test(a_failing_write_loses_nothing_that_was_committed),
         cmocka_unit_test(bad_paths_are_named),
         cmocka_unit_test(a_torn_file_is_said_to_be_damaged),
         cmocka_unit_test(folders_are_made_and_links_followed),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling and launching a kernel given as text on the emulated device, for tests. Every step is asserted.
+// Compiling and launching a kernel given as text on the emulated device, for tests. Every step is
+// asserted.
 #ifndef SIMTUNE_TEST_EMU_FIXTURE_H
 #define SIMTUNE_TEST_EMU_FIXTURE_H
 
@@ -33,9 +34,16 @@ static st_error error; // of the last call that failed
 static inline st_compiled compile_with(const char *source, const char *const *kernels, size_t count,
                                        const st_source_text *includes, size_t include_count,
                                        const char *const *options, size_t option_count) {
-    st_compile_job job = {.id = 7, .backend = "emu", .arch = "sm_90", .file_name = "test.cu",
-                          .source = source, .includes = includes, .include_count = include_count,
-                          .options = options, .option_count = option_count, .kernels = kernels,
+    st_compile_job job = {.id = 7,
+                          .backend = "emu",
+                          .arch = "sm_90",
+                          .file_name = "test.cu",
+                          .source = source,
+                          .includes = includes,
+                          .include_count = include_count,
+                          .options = options,
+                          .option_count = option_count,
+                          .kernels = kernels,
                           .kernel_count = count};
     st_compiled compiled;
     must(st_emu_compile(&job, &compiled, &error));
@@ -65,7 +73,9 @@ static inline program open_kernel(const char *source, const char *kernel) {
     return open_program(source, &kernel, 1);
 }
 
-static inline void close_program(program *of) { OPS->close(of->gpu); }
+static inline void close_program(program *of) {
+    OPS->close(of->gpu);
+}
 
 // Queues a launch; up to six arguments of 8 bytes or 4.
 typedef struct argument {
@@ -75,7 +85,8 @@ typedef struct argument {
 #define P(pointer) ((argument){(pointer), 8})
 #define U(number) ((argument){(uint32_t)(number), 4})
 
-static inline st_code queue_full(program *of, st_launch launch, const argument *list, unsigned count) {
+static inline st_code queue_full(program *of, st_launch launch, const argument *list,
+                                 unsigned count) {
     void *pointers[8];
     size_t sizes[8];
     uint64_t values[8];

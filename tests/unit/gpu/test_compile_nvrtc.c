@@ -266,6 +266,31 @@ static void equal_jobs_are_compiled_once(void **state) {
     st_pool_close(pool);
 }
 
+static void the_emulated_device_is_served_too(void **state) {
+    (void)state;
+    static const char *const kernel[] = {"twice"};
+    st_compile_job job = job_for(1, "sm_90");
+    job.backend = "emu";
+    job.source = "__global__ void twice(int *x) { x[threadIdx.x] *= 2; }\n";
+    job.kernels = kernel;
+    job.kernel_count = 1;
+    for (int i = 0; i < 2; ++i) {
+        st_compiled compiled = compile_one(&job, folder);
+        if (compiled.outcome != ST_COMPILED)
+            print_error("%s\n", compiled.log);
+        assert_int_equal(compiled.outcome, ST_COMPILED);
+        assert_true(compiled.image_bytes > 64);
+        assert_true(compiled.compiler[0]);
+        assert_int_equal(compiled.from_cache, i == 1);
+        st_compiled_release(&compiled);
+    }
+    job.source = "__global__ void twice(int *x) { x[threadIdx.x] *= ; }\n";
+    st_compiled compiled = compile_one(&job, folder);
+    assert_int_equal(compiled.outcome, ST_COMPILE_ERROR);
+    assert_true(compiled.log[0]);
+    st_compiled_release(&compiled);
+}
+
 // Faults are armed in the processes of the pool, by the environment that they start with.
 static void faults_of_a_process_are_reported(const char *kind, int most) {
     bool hurt = false;
@@ -387,6 +412,7 @@ int main(int argc, char **argv) {
         TEST(the_cache_answers_with_the_same_bytes),
         TEST(a_damaged_file_is_compiled_anew),
         TEST(equal_jobs_are_compiled_once),
+        TEST(the_emulated_device_is_served_too),
         TEST(every_failing_call_of_nvrtc_is_reported),
         TEST(every_failing_allocation_of_a_process_is_reported),
         TEST(every_failing_system_call_of_a_process_is_reported),

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// templates/reduce.cu on the emulated device: every finish with every warp step and block step, several types and
-// operations, on the sizes that break kernels and on bases off alignment, against a sum made here. All data are
-// integers small enough that every order of adding gives the same float.
-// And templates/support.cu: that its kernels compile and do what verification relies on.
+// templates/reduce.cu on the emulated device: every finish with every warp step and block step,
+// several types and operations, on the sizes that break kernels and on bases off alignment, against
+// a sum made here. All data are integers small enough that every order of adding gives the same
+// float. And templates/support.cu: that its kernels compile and do what verification relies on.
 #include "tests/unit/gpu/emu_fixture.h"
 
 #include "tuner/base/text.h"
 
-static const char *const finishes[] = {"two_pass", "dependent", "cluster", "one_block", "ticket",
-                                       "atomic"};
+static const char *const finishes[] = {"two_pass",  "dependent", "cluster",
+                                       "one_block", "ticket",    "atomic"};
 static const char *const warp_steps[] = {"shuffle", "shared", "redux"};
 static const char *const block_steps[] = {"serial", "shuffle", "direct"};
 enum { TWO_PASS, DEPENDENT, CLUSTER, ONE_BLOCK, TICKET, ATOMIC, FINISHES };
-enum { BLOCK = 128, BLOCKS = 12, CLUSTER_SIZE = 4, MOST = 66000, OFFSETS = 4 };
+// MOST + OFFSETS elements of any size end at a multiple of 256 bytes, where the guard begins.
+enum { BLOCK = 128, BLOCKS = 12, CLUSTER_SIZE = 4, MOST = 66048 - 4, OFFSETS = 4 };
 
 typedef struct choice {
     int finish, warp, step, vec, order;
@@ -40,7 +41,10 @@ static size_t list_choices(choice *out, const problem *of) {
     for (int finish = 0; finish < FINISHES; finish++)
         for (int warp = 0; warp < (of->redux ? 3 : 2); warp++)
             for (int step = 0; step < (finish <= CLUSTER ? 3 : 2); step++, n++)
-                out[n] = (choice){finish, warp, step, n % 3 == 0 ? 1 : of->size == 8 ? 2 : 4,
+                out[n] = (choice){finish, warp, step,
+                                  n % 3 == 0      ? 1
+                                  : of->size == 8 ? 2
+                                                  : 4,
                                   (int)(n % 2)};
     return n;
 }
@@ -69,13 +73,14 @@ static program compile_reduce(const problem *of, const choice *choices, size_t c
     st_text_add(&source, "\nusing namespace simtune;\n");
     for (size_t i = 0; i < count; i++) {
         const choice *c = &choices[i];
-        st_text_addf(&source,
-                     "struct config_%zu { typedef %s T; static const int op = op_%s, BLOCK = %d, VEC = %d,"
-                     " UNROLL = 2, ACC = 2, LOAD = LOAD_plain, ORDER = ORDER_%s, MIN_BLOCKS = 1,"
-                     " WARP = WARP_%s, BLOCK_STEP = BLOCK_STEP_%s, FINISH = FINISH_%s, CLUSTER = %d; };\n",
-                     i, of->type, of->operation, BLOCK, c->vec, c->order ? "interleaved" : "batched",
-                     warp_steps[c->warp], block_steps[c->step], finishes[c->finish],
-                     c->finish == CLUSTER ? CLUSTER_SIZE : 1);
+        st_text_addf(
+            &source,
+            "struct config_%zu { typedef %s T; static const int op = op_%s, BLOCK = %d, VEC = %d,"
+            " UNROLL = 2, ACC = 2, LOAD = LOAD_plain, ORDER = ORDER_%s, MIN_BLOCKS = 1,"
+            " WARP = WARP_%s, BLOCK_STEP = BLOCK_STEP_%s, FINISH = FINISH_%s, CLUSTER = %d; };\n",
+            i, of->type, of->operation, BLOCK, c->vec, c->order ? "interleaved" : "batched",
+            warp_steps[c->warp], block_steps[c->step], finishes[c->finish],
+            c->finish == CLUSTER ? CLUSTER_SIZE : 1);
         names[n++] = kernel_name(c, i, 0);
         if (kernels_of_finish[c->finish][1])
             names[n++] = kernel_name(c, i, 1);
@@ -110,19 +115,27 @@ typedef struct buffers {
 static void run_choice(program *p, const choice *c, size_t number, const buffers *b, size_t offset,
                        size_t size, uint64_t n) {
     st_gpu_pointer in = b->in + offset * size;
-    uint64_t share = number % 2 && c->finish != ONE_BLOCK
-                         ? (n / (uint64_t)c->vec / BLOCK / (c->finish == CLUSTER ? CLUSTER_SIZE : BLOCKS) + 1) * BLOCK
-                         : 0;
+    uint64_t share =
+        number % 2 && c->finish != ONE_BLOCK
+            ? (n / (uint64_t)c->vec / BLOCK / (c->finish == CLUSTER ? CLUSTER_SIZE : BLOCKS) + 1) *
+                  BLOCK
+            : 0;
     st_launch first = {.kernel = find_kernel(p, c, number, 0),
-                       .grid = {c->finish == ONE_BLOCK ? 1 : c->finish == CLUSTER ? CLUSTER_SIZE : BLOCKS},
-                       .block = {BLOCK}, .cluster = c->finish == CLUSTER ? CLUSTER_SIZE : 1};
+                       .grid = {c->finish == ONE_BLOCK ? 1
+                                : c->finish == CLUSTER ? CLUSTER_SIZE
+                                                       : BLOCKS},
+                       .block = {BLOCK},
+                       .cluster = c->finish == CLUSTER ? CLUSTER_SIZE : 1};
     if (c->finish == TWO_PASS || c->finish == DEPENDENT) {
         uint64_t partials = (uint64_t)BLOCKS * (c->step == 2 ? BLOCK / 32 : 1);
         argument a[] = {P(in), P(b->partial), P(n), P(share)};
         argument d[] = {P(b->partial), P(b->out), P(partials)};
         must(queue_full(p, first, a, 4));
-        must(queue_full(p, (st_launch){.kernel = find_kernel(p, c, number, 1), .block = {64},
-                                       .dependent = c->finish == DEPENDENT}, d, 3));
+        must(queue_full(p,
+                        (st_launch){.kernel = find_kernel(p, c, number, 1),
+                                    .block = {64},
+                                    .dependent = c->finish == DEPENDENT},
+                        d, 3));
     } else if (c->finish == CLUSTER) {
         argument a[] = {P(in), P(b->out), P(n), P(share)};
         must(queue_full(p, first, a, 4));
@@ -184,9 +197,9 @@ static double expected(const problem *of, const int *values, size_t n) {
     bool sum = strcmp(of->operation, "sum") == 0, max = strcmp(of->operation, "max") == 0;
     double result = sum ? 0 : values[0];
     for (size_t i = 0; i < n; i++)
-        result = sum ? result + values[i]
-                     : max ? (values[i] > result ? values[i] : result)
-                           : (values[i] < result ? values[i] : result);
+        result = sum   ? result + values[i]
+                 : max ? (values[i] > result ? values[i] : result)
+                       : (values[i] < result ? values[i] : result);
     return result;
 }
 
@@ -197,24 +210,32 @@ static void check_problem(const problem *of) {
     choice choices[128];
     size_t count = list_choices(choices, of), checked = 0;
     program p = compile_reduce(of, choices, count);
-    buffers b = {.in = device_buffer(&p, (MOST + OFFSETS) * of->size), .out = device_buffer(&p, 8),
-                 .partial = device_buffer(&p, BLOCKS * 32 * 8), .state = device_buffer(&p, 16)};
+    buffers b = {.in = device_buffer(&p, (MOST + OFFSETS) * of->size),
+                 .out = device_buffer(&p, 8),
+                 .partial = device_buffer(&p, BLOCKS * 32 * 8),
+                 .state = device_buffer(&p, 16)};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         size_t n = sizes[s], offset = s % OFFSETS;
         if (n == 0 && strcmp(of->operation, "sum") != 0)
             continue; // the identity; not a number that we could write down here
-        // Around the input stands what would show: the value that no element has.
-        for (size_t i = 0; i < MOST + OFFSETS; i++)
+        // Around the input stands what would show: the value that no element has, or, every other
+        // time, nothing: it ends where the device's memory does.
+        size_t capacity = MOST + OFFSETS;
+        if (s % 2)
+            offset = capacity - n;
+        for (size_t i = 0; i < capacity; i++)
             put(of, data, i, 99);
         for (size_t i = 0; i < n; i++) {
             values[i] = value_at(of, i);
             put(of, data, offset + i, values[i]);
         }
         if (n) {
-            values[n - 1] = strcmp(of->operation, "max") == 0 ? 7 : strcmp(of->operation, "min") == 0 ? -9 : 1;
+            values[n - 1] = strcmp(of->operation, "max") == 0   ? 7
+                            : strcmp(of->operation, "min") == 0 ? -9
+                                                                : 1;
             put(of, data, offset + n - 1, values[n - 1]);
         }
-        must(OPS->copy_in(p.gpu, b.in, data, (MOST + OFFSETS) * of->size, &error));
+        must(OPS->copy_in(p.gpu, b.in, data, capacity * of->size, &error));
         double want = expected(of, values, n);
         for (size_t i = 0; i < count; i++) {
             if (choices[i].finish == ONE_BLOCK && n > 5000)
@@ -234,7 +255,8 @@ static void check_problem(const problem *of) {
             assert_true(got == want);
         }
     }
-    print_message("%s %s: %zu runs of %zu configurations\n", of->type, of->operation, checked, count);
+    print_message("%s %s: %zu runs of %zu configurations\n", of->type, of->operation, checked,
+                  count);
     close_program(&p);
 }
 
@@ -263,14 +285,14 @@ static void reduce_bfloat16_max(void **state) {
     check_problem(&(problem){"simtune_bfloat16", 2, "max", true, false});
 }
 
-// --- templates/support.cu ------------------------------------------------------------------------------
+// --- templates/support.cu ----------------------------------------------------------------------
 
 static void support_kernels(void **state) {
     (void)state;
-    static const char *const kernels[] = {
-        "simtune_support_fill", "simtune_support_compare", "simtune_support_report",
-        "simtune_support_check", "simtune_support_flush", "simtune_support_read",
-        "simtune_support_copy", "simtune_support_gate"};
+    static const char *const kernels[] = {"simtune_support_fill",   "simtune_support_compare",
+                                          "simtune_support_report", "simtune_support_check",
+                                          "simtune_support_flush",  "simtune_support_read",
+                                          "simtune_support_copy",   "simtune_support_gate"};
     enum { COUNT = sizeof kernels / sizeof *kernels };
     st_text source;
     st_text_init(&source);
@@ -308,8 +330,8 @@ static void support_kernels(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reduce_float_sum), cmocka_unit_test(reduce_double_min),
-        cmocka_unit_test(reduce_int_sum), cmocka_unit_test(reduce_int_max),
-        cmocka_unit_test(reduce_long_min), cmocka_unit_test(reduce_bfloat16_max),
+        cmocka_unit_test(reduce_int_sum),   cmocka_unit_test(reduce_int_max),
+        cmocka_unit_test(reduce_long_min),  cmocka_unit_test(reduce_bfloat16_max),
         cmocka_unit_test(support_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -389,7 +389,8 @@ static const struct {
     {"param A = 1 2\n// simtune: default A=1 A=1", "`A` has two defaults", ""},
     {"param AB = 1 2\n// simtune: default AC=1", "unknown parameter `AC`", "Did you mean `AB`?"},
     // expressions
-    {"where m > 1", "t.cu:3: `m > 1`: unknown name `m`", "Did you mean `n`?"},
+    {"where m > 1", "t.cu:3: `m > 1`: unknown name `m`", "Names here: CC"},
+    {"where SM_CONT > 1", "unknown name `SM_CONT`", "Did you mean `SM_COUNT`?"},
     {"let a = b\n// simtune: let b = 1", "t.cu:3: `a` uses `b`, which is not yet defined", "above"},
     {"let a = a", "`a` uses `a`", ""},
     {"bytes n +", "the expression ends", ""},
@@ -397,7 +398,7 @@ static const struct {
     {"buffer x", "`x` is no buffer", "NAME : ROLE TYPE[COUNT]"},
     {"buffer x : input f32", "is no buffer", ""},
     {"buffer x : f32[n]", "the buffer `x` needs a role and a type", ""},
-    {"buffer x : put f32[n]", "unknown role `put`", "inout"},
+    {"buffer x : elephant f32[n]", "unknown role `elephant`", "inout"},
     {"buffer x : inptu f32[n]", "unknown role `inptu`", "Did you mean `input`?"},
     {"buffer x : input f33[n]", "unknown type `f33` of the buffer `x`", "f32"},
     {"buffer x : input T[n]", "unknown type `T`", ""},
@@ -431,6 +432,10 @@ static const struct {
     {"launch k grid=1 block=1 args=n:f16", "half-precision", ""},
     {"launch k grid=1 block=1 args=n,", "the argument `` is no buffer", ""},
     {"launch k grid=1 block=1 args=n when", "the expression ends", ""},
+    {"launch k grid=1 block=BLOCKS_PER_SM args=n", "t.cu:3: `block=` depends on BLOCKS_PER_SM",
+     "grid"},
+    {"launch k grid=1 block=1 smem=BLOCKS_PER_SM args=n", "`smem=` depends on", ""},
+    {"launch k grid=1 block=1 args=n when BLOCKS_PER_SM > 1", "`when` depends on", ""},
     {"reference r grid=1 block=1 cluster=2 args=n", "`cluster=` is not known to `reference`", ""},
     {"determinism always", "unknown level `always`", "run_to_run"},
     {"determinism run_to_run when BLOCKS_PER_SM > 1", "must be known before compiling", ""},
@@ -629,6 +634,39 @@ static int drop_folder(void **state) {
 }
 
 // --- memory
+// --- the documentation --------------------------------------------------------------------------
+
+// Every complete example of docs/templates.md loads.
+static void test_documentation(void **state) {
+    (void)state;
+    st_text page;
+    st_error error = {0};
+    st_text_init(&page);
+    if (st_text_read_file(&page, SIMTUNE_SOURCE_FOLDER "/docs/templates.md", &error) != ST_OK)
+        fail_msg("%s", error.what);
+    size_t examples = 0;
+    for (const char *at = page.data; (at = strstr(at, "```cuda\n"));) {
+        const char *start = at + strlen("```cuda\n"), *end = strstr(start, "```");
+        assert_non_null(end);
+        st_template *t = NULL;
+        st_code code =
+            st_template_parse("docs/templates.md", start, (size_t)(end - start), &t, &error);
+        if (code)
+            fail_msg("%s | %s", error.what, error.remedy);
+        st_template_free(t);
+        examples++;
+        at = end;
+    }
+    assert_true(examples >= 2);
+    // Every fact of the device is explained.
+#define X(field, name, unit, meaning)                                                              \
+    if (!strstr(page.data, "| `" name "` |"))                                                      \
+        fail_msg("docs/templates.md lacks " name);
+    ST_DEVICE_FACTS(X)
+#undef X
+    st_text_release(&page);
+}
+
 // ----------------------------------------------------------------------------------------------------------
 
 static void test_no_memory(void **state) {
@@ -664,6 +702,7 @@ int main(void) {
         cmocka_unit_test(test_includes),
         cmocka_unit_test(test_reference_files),
         cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_documentation),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests_name("template", tests, NULL, drop_folder);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How reports and commands write numbers, problems and paragraphs for people. Promise: each function appends;
+// unknown (NaN, infinite) is "-", never 0; widths are counted in characters, not in bytes.
+#ifndef SIMTUNE_REPORTS_FORMAT_H
+#define SIMTUNE_REPORTS_FORMAT_H
+
+#include "tuner/base/text.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+void st_report_time(st_text *text, double ns);            // "4.612 µs": four significant digits
+void st_report_speed(st_text *text, double bytes_per_ns); // "4512 GB/s"
+void st_report_share(st_text *text, double share);        // "96 %", "2.4 %"
+void st_report_bytes(st_text *text, int64_t bytes);       // "141.0 GiB", "60 MiB", "512 bytes"; negative: "-"
+// "3.42 × the default (3.40–3.45)"; three digits where the interval is narrow about 1.
+void st_report_speedup(st_text *text, double ratio, double low, double high);
+// "T=f32 op=sum n=256Mi": sizes as people write them.
+void st_report_problem(st_text *text, const char *problem);
+// "  label    words" with the words from column `indent` on, broken at `width` columns; what does not fit goes
+// on below the words' beginning. Several spaces between words become one.
+void st_report_row(st_text *text, const char *label, int indent, const char *words, int width);
+// Spaces, then the words, so that they end at the column `width` of a table.
+void st_report_right(st_text *text, const char *words, int width);
+void st_report_left(st_text *text, const char *words, int width);
+size_t st_report_columns(const char *text);
+
+// Walks "A=1 B=2": the next "NAME=VALUE" with its lengths, NULL at the end. *at moves on.
+const char *st_report_next_pair(const char **at, size_t *name_length, size_t *length);
+// The value of a name in "A=1 B=2" with its length; NULL when it is not there.
+const char *st_report_value_of(const char *pairs, const char *name, size_t name_length, size_t *length);
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to try next. A rule a line, first that fits: nothing won → look at what failed; counters denied →
+// doctor; else the parameter that moves the time most, alone, around the winner, when such a command fits
+// the width; else what is known.
+#include "reports/summary_internal.h"
+
+#include "tuner/base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUES_MOST = 64 };
+
+// --- parameters --------------------------------------------------------------------------------------------
+
+const char *summary_moved_alone(const summary_problem *problem, size_t *length)
+{
+    if (problem->count < 2)
+        return NULL;
+    const char *first = problem->candidates[0].configuration, *at = first, *moved = NULL;
+    size_t name_length, pair_length;
+    for (const char *pair; (pair = st_report_next_pair(&at, &name_length, &pair_length));) {
+        for (size_t i = 1; i < problem->count; i++) {
+            size_t here;
+            const char *value = st_report_value_of(problem->candidates[i].configuration, pair, name_length, &here);
+            bool same = value && here == pair_length - name_length - 1 &&
+                        strncmp(value, pair + name_length + 1, here) == 0;
+            if (same)
+                continue;
+            if (moved && moved != pair)
+                return NULL;
+            moved = pair;
+            *length = name_length;
+        }
+    }
+    return moved;
+}
+
+typedef struct best_of { // the best time seen with one value of a parameter
+    const char *value;
+    size_t length;
+    double ns;
+} best_of;
+
+// How much slower the best candidate gets when this parameter is held at its worst value: the ratio of the
+// slowest of its values' best times to the fastest. 1 when it has one value only.
+static double weight_of(const summary_problem *problem, int cache, const char *name, size_t name_length)
+{
+    best_of values[VALUES_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < problem->count; i++) {
+        size_t length;
+        double ns = problem->candidates[i].median_ns[cache];
+        const char *value = st_report_value_of(problem->candidates[i].configuration, name, name_length, &length);
+        if (!value || isnan(ns))
+            continue;
+        size_t v = 0;
+        while (v < count && (values[v].length != length || strncmp(values[v].value, value, length) != 0))
+            v++;
+        if (v == count && count == VALUES_MOST)
+            continue;
+        if (v == count)
+            values[count++] = (best_of){value, length, ns};
+        else if (ns < values[v].ns)
+            values[v].ns = ns;
+    }
+    double low = INFINITY, high = 0;
+    for (size_t v = 0; v < count; v++) {
+        low = values[v].ns < low ? values[v].ns : low;
+        high = values[v].ns > high ? values[v].ns : high;
+    }
+    return count > 1 && low > 0 ? high / low : 1;
+}
+
+// --- commands --------------------------------------------------------------------------------------------------
+
+// "simtune reduce --type f32 --op sum --size 64Ki": a family's file stands for users' own templates.
+static void add_problem_options(const summary *all, const summary_problem *problem, st_text *out)
+{
+    st_text_addf(out, "simtune %s", all->session.family);
+    if (problem->type)
+        st_text_addf(out, " --type %s", problem->type);
+    if (problem->operation)
+        st_text_addf(out, " --op %s", problem->operation);
+    if (problem->n >= 0) {
+        st_text_add(out, " --size ");
+        st_text_add_size(out, (uint64_t)problem->n);
+    }
+}
+
+// The winner's values where they are not the default's: what --vary leaves alone is the default.
+static bool add_settings(const summary_candidate *winner, const summary_candidate *standard, const char *vary,
+                         size_t vary_length, st_text *out)
+{
+    const char *at = winner->configuration;
+    size_t name_length, length, here;
+    bool first = true;
+    for (const char *pair; (pair = st_report_next_pair(&at, &name_length, &length));) {
+        const char *value = st_report_value_of(standard->configuration, pair, name_length, &here);
+        bool same = value && here == length - name_length - 1 &&
+                    strncmp(value, pair + name_length + 1, here) == 0;
+        bool varied = name_length == vary_length && strncmp(pair, vary, vary_length) == 0;
+        if (same || varied)
+            continue;
+        st_text_add(out, first ? " --set " : ",");
+        st_text_add_bytes(out, pair, length);
+        first = false;
+    }
+    return !out->failed;
+}
+
+// The problem whose winner gained most over the default is where a look pays.
+static const summary_problem *most_gained(const summary *all, int cache)
+{
+    const summary_problem *best = NULL;
+    for (size_t i = 0; i < all->count; i++)
+        if (summary_winner(&all->problems[i], cache) && summary_standard(&all->problems[i], cache) &&
+            (!best || all->problems[i].results[cache].speedup > best->results[cache].speedup))
+            best = &all->problems[i];
+    return best;
+}
+
+static bool add_vary(const summary *all, int cache, int width, st_text *out)
+{
+    const summary_problem *problem = most_gained(all, cache);
+    // A file's path is not in the store, only its family: such a command could not be typed.
+    bool by_name = all->session.command && strstr(all->session.command, ".cu") == NULL;
+    size_t unused;
+    if (!problem || !by_name || summary_moved_alone(problem, &unused))
+        return false;
+    const summary_candidate *winner = summary_winner(problem, cache), *standard = summary_standard(problem, cache);
+    const char *at = winner->configuration, *name = NULL;
+    size_t name_length, length, best_length = 0;
+    double most = 1.02; // below 2 % no parameter is worth a look
+    for (const char *pair; (pair = st_report_next_pair(&at, &name_length, &length));) {
+        double weight = weight_of(problem, cache, pair, name_length);
+        if (weight > most) {
+            most = weight;
+            name = pair;
+            best_length = name_length;
+        }
+    }
+    if (!name)
+        return false;
+    st_text command;
+    st_text_init(&command);
+    add_problem_options(all, problem, &command);
+    st_text_addf(&command, " --vary %.*s", (int)best_length, name);
+    bool fits = add_settings(winner, standard, name, best_length, &command) &&
+                (int)st_report_columns(st_text_string(&command)) <= width;
+    if (fits)
+        st_text_add(out, st_text_string(&command));
+    st_text_release(&command);
+    return fits;
+}
+
+static bool any_winner(const summary *all, int cache)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (summary_winner(&all->problems[i], cache))
+            return true;
+    return false;
+}
+
+void summary_add_next(const summary *all, int cache, int width, st_text *out)
+{
+    const char *counters = json_string_value(json_object_get(all->facts, "counters"));
+    if (!any_winner(all, cache)) {
+        for (size_t p = 0; p < all->count; p++)
+            for (size_t c = 0; c < all->problems[p].count; c++)
+                if (strcmp(all->problems[p].candidates[c].outcome, "correct") != 0) {
+                    st_text_addf(out, "simtune show %.12s", all->problems[p].candidates[c].id);
+                    return;
+                }
+        st_text_addf(out, "simtune templates %s", all->session.family);
+        return;
+    }
+    if (counters && strcmp(counters, "denied") == 0)
+        st_text_add(out, "simtune doctor");
+    else if (!add_vary(all, cache, width, out))
+        st_text_addf(out, "simtune query %s --best", all->session.family);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// `simtune query`: what the store knows, as a table, JSON or CSV. Opens the store for reading only; needs no
+// GPU unless --device gives a number or --arch is auto.
+#include "reports/format.h"
+#include "tuner/base/json.h"
+#include "tuner/base/memory.h"
+#include "tuner/cli/cli_answers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct printing {
+    st_cli *cli;
+    size_t count;
+    char device[256], problem[320]; // of the last row, to print each once
+    json_t *rows;
+} printing;
+
+// --- a table --------------------------------------------------------------------------------------------------
+
+static void head_of_device(printing *to, const st_answer *row, st_text *text)
+{
+    char device[256];
+    snprintf(device, sizeof device, "%s (sm_%d, %d SMs), driver %s, %s%s%s", row->device_name, row->cc,
+             row->sm_count, row->driver[0] ? row->driver : "-", row->compiler[0] ? row->compiler : "-",
+             row->shipped ? ", shipped" : "", st_text_equal(row->backend, "emu") ? ", EMULATED" : "");
+    if (strcmp(device, to->device) == 0)
+        return;
+    st_text_addf(text, "%s%s%s%s\n", to->count ? "\n" : "", to->cli->colour ? "\033[1m" : "", device,
+                 to->cli->colour ? "\033[0m" : "");
+    st_text_add(text, "  cache       time        speed  of mem.  × the default          candidate\n");
+    snprintf(to->device, sizeof to->device, "%s", device);
+    to->problem[0] = '\0';
+}
+
+static void head_of_problem(printing *to, const st_answer *row, st_text *text)
+{
+    char problem[320];
+    snprintf(problem, sizeof problem, "%s %s", row->family, row->problem);
+    if (strcmp(problem, to->problem) == 0)
+        return;
+    st_text_addf(text, "%s ", row->family);
+    st_report_problem(text, row->problem);
+    st_text_add(text, "\n");
+    snprintf(to->problem, sizeof to->problem, "%s", problem);
+}
+
+// What stands for a row beside its time: how much a winner gained, or what it is.
+static void add_standing(const st_answer *row, st_text *text)
+{
+    bool correct = st_text_equal(row->outcome, "correct");
+    if (!correct)
+        st_text_add(text, row->outcome);
+    else if (row->is_winner && isfinite(row->speedup)) {
+        st_text_addf(text, "%.2f", row->speedup);
+        if (isfinite(row->speedup_low) && isfinite(row->speedup_high))
+            st_text_addf(text, " (%.2f–%.2f)", row->speedup_low, row->speedup_high);
+        if (row->tied > 1)
+            st_text_addf(text, ", %d tie", row->tied);
+    } else if (row->is_winner)
+        st_text_add(text, "winner");
+    else if (row->is_default)
+        st_text_add(text, "1, the default");
+}
+
+static void add_cell(st_text *text, void (*add)(st_text *, double), double value, int width)
+{
+    st_text cell;
+    st_text_init(&cell);
+    add(&cell, value);
+    st_report_right(text, st_text_string(&cell), width);
+    text->failed = text->failed || cell.failed;
+    st_text_release(&cell);
+}
+
+static st_code print_row(void *context, const st_answer *row, st_error *error)
+{
+    printing *to = context;
+    st_text text, standing;
+    st_text_init(&text);
+    st_text_init(&standing);
+    head_of_device(to, row, &text);
+    head_of_problem(to, row, &text);
+    double speed = row->bytes / row->median_ns;
+    st_text_addf(&text, "  %-4s", row->cache);
+    add_cell(&text, st_report_time, row->median_ns, 12);
+    add_cell(&text, st_report_speed, speed, 13);
+    add_cell(&text, st_report_share, speed / row->read_gbs, 9);
+    add_standing(row, &standing);
+    st_text_add(&text, "  ");
+    st_report_left(&text, st_text_string(&standing), 23);
+    st_text_addf(&text, " %.12s\n", row->candidate_id);
+    st_report_row(&text, "", 8, row->configuration, 80);
+    to->count++;
+    bool failed = text.failed || standing.failed;
+    if (!failed)
+        fputs(st_text_string(&text), to->cli->out);
+    st_text_release(&standing);
+    st_text_release(&text);
+    return failed ? st_fail_memory(error, "printing a table") : ST_OK;
+}
+
+// --- JSON and CSV -------------------------------------------------------------------------------------------------
+
+static st_code keep_row(void *context, const st_answer *row, st_error *error)
+{
+    printing *to = context;
+    to->count++;
+    return json_array_append_new(to->rows, st_answer_json(row)) == 0 ? ST_OK
+                                                                    : st_fail_memory(error, "printing JSON");
+}
+
+// The columns of --csv are keys of --json, in this order. To add one: a row of both.
+static const char *const columns[] = {
+    "family",      "problem",       "type",        "operation",    "n",             "device",
+    "device_uuid", "backend",       "cc",          "sm_count",     "driver",        "driver_cuda",
+    "compiler",    "tool",          "template_hash", "session",    "candidate",     "configuration",
+    "outcome",     "cache",         "phase",       "median_ns",    "samples",       "bytes",
+    "bytes_per_second", "read_bytes_per_second", "speedup", "speedup_low", "speedup_high", "tied",
+    "winner",      "default",       "registers",   "local_bytes",  "static_smem_bytes",
+    "dynamic_smem_bytes", "blocks_per_sm", "occupancy", "deterministic", "taken_ms", "shipped"};
+
+// RFC 4180: what holds a comma, a quote or a line's end stands in quotes, quotes doubled.
+static void add_csv_text(st_text *text, const char *value)
+{
+    if (!value[strcspn(value, ",\"\r\n")]) {
+        st_text_add(text, value);
+        return;
+    }
+    st_text_add(text, "\"");
+    for (; *value; value++)
+        st_text_addf(text, *value == '"' ? "\"\"" : "%c", *value);
+    st_text_add(text, "\"");
+}
+
+static st_code print_csv_row(void *context, const st_answer *row, st_error *error)
+{
+    printing *to = context;
+    json_t *object = st_answer_json(row);
+    st_text text;
+    st_text_init(&text);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0] && object; i++) {
+        const json_t *value = json_object_get(object, columns[i]);
+        st_text_add(&text, i ? "," : "");
+        if (json_is_string(value))
+            add_csv_text(&text, json_string_value(value));
+        else if (value && !json_is_null(value))
+            st_json_print(value, &text);
+    }
+    bool failed = !object || text.failed;
+    if (!failed)
+        fprintf(to->cli->out, "%s\n", st_text_string(&text));
+    to->count++;
+    st_text_release(&text);
+    json_decref(object);
+    return failed ? st_fail_memory(error, "printing CSV") : ST_OK;
+}
+
+static void print_csv_head(FILE *out)
+{
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        fprintf(out, "%s%s", i ? "," : "", columns[i]);
+    fprintf(out, "\n");
+}
+
+// --- what is asked ------------------------------------------------------------------------------------------------
+
+static st_code read_numbers(st_cli *cli, st_query *query, st_error *error)
+{
+    const char *size = st_parsed_text(cli->parsed, "size"), *limit = st_parsed_text(cli->parsed, "limit");
+    int64_t number;
+    if (size && (!st_text_to_int(size, &query->n) || query->n < 0))
+        return st_fail(error, ST_USAGE, "write sizes like 1000, 64Ki, 16Mi or 2^24", "%s is no size", size);
+    if (limit && (!st_text_to_int(limit, &number) || number < 1))
+        return st_fail(error, ST_USAGE, "give a number from 1 on", "--limit %s is no number of rows", limit);
+    if (limit)
+        query->limit = (size_t)number;
+    return ST_OK;
+}
+
+static st_code read_query(st_cli *cli, st_cli_filter *filter, st_error *error)
+{
+    static const char *const caches[] = {"cold", "warm", NULL};
+    st_code code = st_cli_filter_read(cli, filter, error);
+    st_query *query = &filter->query;
+    const char *type = st_parsed_text(cli->parsed, "type");
+    if (code == ST_OK && cli->parsed->word_count > 1)
+        code = st_fail(error, ST_USAGE, "one family at a time, or none for all", "query takes no %s",
+                       cli->parsed->words[1]);
+    query->family = cli->parsed->word_count ? cli->parsed->words[0] : NULL;
+    query->operation = st_parsed_text(cli->parsed, "op");
+    query->session = st_parsed_text(cli->parsed, "session");
+    query->best = st_parsed_flag(cli->parsed, "best");
+    if (code == ST_OK && type)
+        code = st_cli_type(type, &query->type, error);
+    if (code == ST_OK)
+        code = st_cli_choice(cli, "cache", caches, &query->cache, error);
+    if (code == ST_OK)
+        code = read_numbers(cli, query, error);
+    if (code == ST_OK && cli->json && st_parsed_flag(cli->parsed, "csv"))
+        code = st_fail(error, ST_USAGE, "choose one", "--json and --csv together");
+    return code;
+}
+
+// No row: either a family that nobody has heard of, or one that was not measured so.
+static st_code nothing_known(const st_query *query, st_error *error)
+{
+    if (query->family && !st_command_is_family(query->family))
+        return st_fail(error, ST_NOTHING, "simtune templates lists the families; simtune query lists all rows",
+                       "nothing is known of %s, and no family of that name is shipped", query->family);
+    return st_fail(error, ST_NOTHING, "ask for less, or tune first: simtune reduce --arch auto",
+                   "the store knows no such %s%s%s", query->best ? "winner" : "measurement",
+                   query->family ? " of " : "", query->family ? query->family : "");
+}
+
+static st_code print_json_rows(st_cli *cli, json_t *rows, st_error *error)
+{
+    json_t *whole = json_pack("{s:s, s:O}", "schema", "simtune.query/1", "rows", rows);
+    return st_cli_print_json(cli, whole, error);
+}
+
+st_code st_cmd_query(st_cli *cli, st_error *error)
+{
+    st_store *store = NULL;
+    st_cli_filter filter;
+    bool csv = st_parsed_flag(cli->parsed, "csv");
+    printing to = {.cli = cli, .rows = json_array()};
+    st_code code = to.rows ? read_query(cli, &filter, error) : st_fail_memory(error, "asking the store");
+    if (code == ST_OK)
+        code = st_cli_store(cli, ST_STORE_READ, &store, error);
+    if (code == ST_OK && csv)
+        print_csv_head(cli->out);
+    if (code == ST_OK)
+        code = st_cli_filter_ask(store, &filter, cli->json ? keep_row : csv ? print_csv_row : print_row, &to,
+                                 error);
+    if (code == ST_OK && cli->json)
+        code = print_json_rows(cli, to.rows, error);
+    if (code == ST_OK && !to.count)
+        code = nothing_known(&filter.query, error);
+    json_decref(to.rows);
+    st_store_close(store);
+    return code;
+}
