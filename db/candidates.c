@@ -27,11 +27,12 @@ static st_code candidate_id_of(st_store *store, st_candidate_row *row, st_error 
         code = st_statement_step(&statement, &found, error);
     }
     if (code == ST_OK && !found)
-        code = st_fail(error, ST_FAILED, "this is a fault of the program",
-                       "the store %s: a candidate of a session, problem or configuration that is not "
-                       "there (%lld, %lld, %lld)",
-                       store->path, (long long)row->session_key, (long long)row->problem_key,
-                       (long long)row->configuration_key);
+        code =
+            st_fail(error, ST_FAILED, "this is a fault of the program",
+                    "the store %s: a candidate of a session, problem or configuration that is not "
+                    "there (%lld, %lld, %lld)",
+                    store->path, (long long)row->session_key, (long long)row->problem_key,
+                    (long long)row->configuration_key);
     if (code == ST_OK)
         code = st_candidate_id(st_column_text(&statement, 0), st_column_text(&statement, 1),
                                st_column_text(&statement, 2), row->id, error);
@@ -144,11 +145,11 @@ st_code st_store_measurement(st_store *store, const st_measurement_row *row, st_
     bool added = false;
     st_code code = st_measurement_add(store, row, &added, error);
     if (code == ST_OK && !added)
-        code = st_fail(error, ST_FAILED, "this is a fault of the program",
-                       "the store %s already holds round %d of %s, %s, of candidate %lld; a "
-                       "measurement is never replaced",
-                       store->path, row->round, row->phase, row->cache,
-                       (long long)row->candidate_key);
+        code =
+            st_fail(error, ST_FAILED, "this is a fault of the program",
+                    "the store %s already holds round %d of %s, %s, of candidate %lld; a "
+                    "measurement is never replaced",
+                    store->path, row->round, row->phase, row->cache, (long long)row->candidate_key);
     return code;
 }
 

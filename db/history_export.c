@@ -41,14 +41,15 @@ static st_code write_line(st_export *to, st_line *line, st_error *error)
     json_decref(line->object);
     line->object = NULL;
     if (failed || to->line.failed)
-        return st_fail(error, ST_NO_MEMORY, "free memory, or look for a JSON text in the store that is "
-                                            "not JSON or holds a number beyond 64 bits",
+        return st_fail(error, ST_NO_MEMORY,
+                       "free memory, or look for a JSON text in the store that is "
+                       "not JSON or holds a number beyond 64 bits",
                        "cannot write a row as JSON to %s", to->path);
     to->rows++;
     errno = 0;
     size_t length = to->line.length;
-    bool ok = !st_fault_here(ST_FAULT_SYSTEM) &&
-              gzfwrite(to->line.data, 1, length, to->file) == length;
+    bool ok =
+        !st_fault_here(ST_FAULT_SYSTEM) && gzfwrite(to->line.data, 1, length, to->file) == length;
     return ok ? ST_OK : write_failed(to, error);
 }
 
@@ -114,8 +115,8 @@ static void fill_problem(st_line *line, const st_statement *row)
 
 static void fill_session(st_line *line, const st_statement *row)
 {
-    static const char *const names[] = {"id", "resume_key", "family", "device", "toolchain",
-                                        "template"};
+    static const char *const names[] = {"id",     "resume_key", "family",
+                                        "device", "toolchain",  "template"};
     for (int i = 0; i < 6; i++)
         st_line_text(line, names[i], st_column_text(row, i));
     st_line_int(line, "started_ms", st_column_int(row, 6));
@@ -128,7 +129,7 @@ static void fill_session(st_line *line, const st_statement *row)
 
 static void fill_winner(st_line *line, const st_statement *row)
 {
-    static const char *const reals[] = {"winner_ns",    "default_ns", "speedup",
+    static const char *const reals[] = {"winner_ns",   "default_ns",   "speedup",
                                         "speedup_low", "speedup_high", "bytes"};
     st_line_text(line, "session", st_column_text(row, 0));
     st_line_value(line, "problem", json_string(st_column_text(row, 1)));
@@ -282,7 +283,8 @@ static st_code write_candidates(st_export *to, st_error *error)
     st_code code = st_statement_open_once(
         to->store, &statement,
         "SELECT c.candidate_key, s.session_id, p.text, g.text, c.outcome, c.detail, c.registers,"
-        " c.local_bytes, c.static_smem, c.dynamic_smem, c.blocks_per_sm, c.deterministic, c.occupancy,"
+        " c.local_bytes, c.static_smem, c.dynamic_smem, c.blocks_per_sm, c.deterministic, "
+        "c.occupancy,"
         " c.compile_seconds FROM temp.chosen h JOIN session s ON s.session_key = h.session_key"
         " JOIN candidate c ON c.session_key = s.session_key"
         " JOIN problem p ON p.problem_key = c.problem_key"
@@ -301,13 +303,15 @@ static st_code write_candidates(st_export *to, st_error *error)
 // --- the file ----------------------------------------------------------------------------------------------
 static st_code write_content(st_export *to, st_error *error)
 {
-#define OF_CHOSEN(column) " IN (SELECT " column " FROM session JOIN temp.chosen USING (session_key))"
+#define OF_CHOSEN(column)                                                                          \
+    " IN (SELECT " column " FROM session JOIN temp.chosen USING (session_key))"
     static const struct {
         const char *row, *sql;
         st_line_filler *fill;
     } parts[] = {
         {"device",
-         "SELECT device_id, uuid, name, backend, pci, cc, sm_count, memory_bytes, l2_bytes, facts, read_gbs,"
+         "SELECT device_id, uuid, name, backend, pci, cc, sm_count, memory_bytes, l2_bytes, facts, "
+         "read_gbs,"
          " copy_gbs FROM device WHERE device_key" OF_CHOSEN("device_key") " ORDER BY device_id",
          fill_device},
         {"toolchain",
@@ -315,8 +319,8 @@ static st_code write_content(st_export *to, st_error *error)
          " WHERE toolchain_key" OF_CHOSEN("toolchain_key") " ORDER BY toolchain_id",
          fill_toolchain},
         {"template",
-         "SELECT hash, family, texts FROM template WHERE template_key" OF_CHOSEN("template_key")
-         " ORDER BY hash",
+         "SELECT hash, family, texts FROM template WHERE template_key" OF_CHOSEN(
+             "template_key") " ORDER BY hash",
          fill_template},
         {"problem",
          "SELECT family, text, type, operation, n FROM problem WHERE problem_key IN"
@@ -333,7 +337,8 @@ static st_code write_content(st_export *to, st_error *error)
          fill_session},
         {NULL, NULL, NULL}, // candidates stand here
         {"winner",
-         "SELECT s.session_id, p.text, w.cache, g.text, dg.text, w.winner_ns, w.default_ns, w.speedup,"
+         "SELECT s.session_id, p.text, w.cache, g.text, dg.text, w.winner_ns, w.default_ns, "
+         "w.speedup,"
          " w.speedup_low, w.speedup_high, w.bytes, w.tied, w.ties, w.note"
          " FROM temp.chosen h JOIN session s ON s.session_key = h.session_key"
          " JOIN winner w ON w.session_key = s.session_key"
@@ -392,16 +397,17 @@ static st_code choose(st_store *store, const char *id, st_error *error)
     st_statement statement;
     int64_t key;
     bool found = false;
-    st_code code = st_statement_open(store, &statement,
-                                     "SELECT session_key FROM session WHERE session_id = ?",
-                                     "exporting", error);
+    st_code code =
+        st_statement_open(store, &statement, "SELECT session_key FROM session WHERE session_id = ?",
+                          "exporting", error);
     if (code == ST_OK) {
         st_bind_text(&statement, id);
         code = st_statement_number(&statement, &key, &found, error);
     }
     st_statement_close(&statement);
     if (code == ST_OK && !found)
-        code = st_fail(error, ST_NOTHING, "give whole session ids, as `simtune query --json` prints them",
+        code = st_fail(error, ST_NOTHING,
+                       "give whole session ids, as `simtune query --json` prints them",
                        "the store %s has no session %s", store->path, id);
     if (code != ST_OK)
         return code;
@@ -418,9 +424,10 @@ static st_code choose(st_store *store, const char *id, st_error *error)
 // The chosen sessions stand in a temporary table of this connection; the store itself is not written.
 static st_code choose_all(st_store *store, const char *const *session_ids, st_error *error)
 {
-    static const char setup[] = "PRAGMA query_only = OFF;"
-                                "CREATE TEMP TABLE IF NOT EXISTS chosen (session_key INTEGER PRIMARY "
-                                "KEY); DELETE FROM temp.chosen;";
+    static const char setup[] =
+        "PRAGMA query_only = OFF;"
+        "CREATE TEMP TABLE IF NOT EXISTS chosen (session_key INTEGER PRIMARY "
+        "KEY); DELETE FROM temp.chosen;";
     st_code code = st_script_run(store, setup, "exporting", error);
     if (code == ST_OK && !session_ids)
         code = st_script_run(store, "INSERT INTO temp.chosen SELECT session_key FROM session",

@@ -24,9 +24,10 @@ static void import_head(st_import *in)
         in->code = st_fail(in->error, ST_FAILED, NULL, "this is not a history file of simtune");
     else if ((in->code = st_json_get_int(in->row, "version", &version, in->error)) == ST_OK &&
              version > ST_HISTORY_VERSION)
-        in->code = st_fail(in->error, ST_FAILED, "use the newer simtune that wrote it",
-                           "the history file has version %lld; this simtune reads versions up to %d",
-                           (long long)version, ST_HISTORY_VERSION);
+        in->code =
+            st_fail(in->error, ST_FAILED, "use the newer simtune that wrote it",
+                    "the history file has version %lld; this simtune reads versions up to %d",
+                    (long long)version, ST_HISTORY_VERSION);
 }
 
 static st_code import_line(st_import *in, const st_text *line)
@@ -104,8 +105,9 @@ static st_code import_file(st_import *in, gzFile file, st_error *error)
     }
     st_text_release(&line);
     if (code == ST_OK && !in->ended)
-        code = st_fail(error, ST_FAILED, "nothing was imported; get the file again, or export it anew",
-                       "the history file %s is cut off after line %zu", in->path, in->line_number);
+        code =
+            st_fail(error, ST_FAILED, "nothing was imported; get the file again, or export it anew",
+                    "the history file %s is cut off after line %zu", in->path, in->line_number);
     return code;
 }
 
@@ -113,8 +115,8 @@ st_code st_history_import(st_store *store, const char *path, bool shipped, size_
                           st_error *error)
 {
     st_error unheard; // so that messages can be completed when the caller wants none
-    st_import in = {.store = store, .path = path, .shipped = shipped,
-                    .error = error ? error : &unheard};
+    st_import in = {
+        .store = store, .path = path, .shipped = shipped, .error = error ? error : &unheard};
     if (added)
         *added = 0;
     errno = 0;

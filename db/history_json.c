@@ -146,7 +146,8 @@ static void print_object(json_t *object, st_text *out)
     const char *separator = "";
     const char *key;
     json_t *value;
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         st_text_add(out, separator);
         print_string(key, strlen(key), out);
         st_text_add(out, ":");
@@ -160,7 +161,8 @@ void st_history_print(const json_t *value, st_text *out)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
-        print_object((json_t *)(uintptr_t)value, out); // the macro wants it not const; nothing is changed
+        print_object((json_t *)(uintptr_t)value,
+                     out); // the macro wants it not const; nothing is changed
         break;
     case JSON_ARRAY:
         print_list(value, out);

@@ -94,8 +94,8 @@ static int64_t key_of(st_import *in, const char *sql, const char *what, const ch
     }
     st_statement_close(&statement);
     if (in->code == ST_OK && !found)
-        in->code = st_fail(in->error, ST_FAILED, NULL, "it refers to a %s (%s) that is not there", what,
-                           id);
+        in->code = st_fail(in->error, ST_FAILED, NULL, "it refers to a %s (%s) that is not there",
+                           what, id);
     return key;
 }
 
@@ -112,9 +112,9 @@ static void session_family(st_import *in, int64_t session, char out[64])
     out[0] = '\0';
     if (in->code != ST_OK)
         return;
-    in->code = st_statement_open(in->store, &statement,
-                                 "SELECT family FROM session WHERE session_key = ?", "importing",
-                                 in->error);
+    in->code =
+        st_statement_open(in->store, &statement, "SELECT family FROM session WHERE session_key = ?",
+                          "importing", in->error);
     if (in->code == ST_OK) {
         st_bind_int(&statement, session);
         in->code = st_statement_step(&statement, &row, in->error);
@@ -214,9 +214,11 @@ static void import_problem(st_import *in)
 
 static void insert_session(st_import *in, int64_t device, int64_t toolchain, int64_t template_key)
 {
-    const char *const texts[] = {text_of(in, "id"), text_of(in, "resume_key"), text_of(in, "family"),
-                                 text_of(in, "status"), text_or_empty(in, "command")};
-    int64_t started = int_or_unknown(in, "started_ms"), finished = int_or_unknown(in, "finished_ms");
+    const char *const texts[] = {text_of(in, "id"), text_of(in, "resume_key"),
+                                 text_of(in, "family"), text_of(in, "status"),
+                                 text_or_empty(in, "command")};
+    int64_t started = int_or_unknown(in, "started_ms"),
+            finished = int_or_unknown(in, "finished_ms");
     char *options = json_or_null(in, "options"), *summary = json_or_null(in, "summary");
     st_statement statement = {0};
     if (in->code == ST_OK)
@@ -251,8 +253,8 @@ static void import_session(st_import *in)
                             text_of(in, "device"));
     int64_t toolchain = key_of(in, "SELECT toolchain_key FROM toolchain WHERE toolchain_id = ?",
                                "toolchain", text_of(in, "toolchain"));
-    int64_t template_key = key_of(in, "SELECT template_key FROM template WHERE hash = ?", "template",
-                                  text_of(in, "template"));
+    int64_t template_key = key_of(in, "SELECT template_key FROM template WHERE hash = ?",
+                                  "template", text_of(in, "template"));
     insert_session(in, device, toolchain, template_key);
 }
 
@@ -296,9 +298,9 @@ static bool has_profile(st_import *in, int64_t candidate, const char *kind)
 {
     st_statement statement;
     int64_t count = 0;
-    in->code = st_statement_open(in->store, &statement,
-                                 "SELECT count(*) FROM profile WHERE candidate_key = ? AND kind = ?",
-                                 "importing counters", in->error);
+    in->code = st_statement_open(
+        in->store, &statement, "SELECT count(*) FROM profile WHERE candidate_key = ? AND kind = ?",
+        "importing counters", in->error);
     if (in->code == ST_OK) {
         st_bind_int(&statement, candidate);
         st_bind_text(&statement, kind);
@@ -322,7 +324,8 @@ static void import_profile(st_import *in, int64_t candidate)
     double *values = st_malloc(count * sizeof *values);
     if (!names || !values)
         in->code = st_fail_memory(in->error, "importing counters");
-    json_object_foreach(counters, name, value) {
+    json_object_foreach(counters, name, value)
+    {
         if (in->code == ST_OK && !json_is_number(value) && !json_is_null(value))
             in->code = st_fail(in->error, ST_FAILED, NULL, "the counter %s is not a number", name);
         if (in->code != ST_OK)
@@ -468,10 +471,10 @@ void st_import_row(st_import *in)
     static const struct {
         const char *name;
         void (*import)(st_import *in);
-    } kinds[] = {{"device", import_device},   {"toolchain", import_toolchain},
+    } kinds[] = {{"device", import_device},     {"toolchain", import_toolchain},
                  {"template", import_template}, {"problem", import_problem},
-                 {"session", import_session}, {"candidate", import_candidate},
-                 {"winner", import_winner},   {"end", import_end}};
+                 {"session", import_session},   {"candidate", import_candidate},
+                 {"winner", import_winner},     {"end", import_end}};
     const char *name = text_of(in, "row");
     size_t i = 0;
     while (i < sizeof kinds / sizeof *kinds && !st_text_equal(kinds[i].name, name))

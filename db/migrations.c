@@ -21,11 +21,12 @@ const size_t st_migration_count = sizeof st_migrations / sizeof *st_migrations;
 
 st_code st_migrations_newer(const char *path, int version, int known, st_error *error)
 {
-    return st_fail(error, ST_FAILED,
-                   "use the newer simtune that wrote it, or name another store with --db; this one was "
-                   "left as it is",
-                   "the store %s has schema version %d; this simtune knows versions up to %d", path,
-                   version, known);
+    return st_fail(
+        error, ST_FAILED,
+        "use the newer simtune that wrote it, or name another store with --db; this one was "
+        "left as it is",
+        "the store %s has schema version %d; this simtune knows versions up to %d", path, version,
+        known);
 }
 
 static st_code ask(st_store *store, const char *sql, int64_t *value, st_error *error)

@@ -36,12 +36,11 @@ static st_code read_header(const char *path, st_file_look *look, st_error *error
 {
     int fd = st_fault_here(ST_FAULT_SYSTEM) ? (errno = EIO, -1) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return st_fail(error, ST_FAILED,
-                       "check its permissions, or name another store with --db",
+        return st_fail(error, ST_FAILED, "check its permissions, or name another store with --db",
                        "cannot open the store %s: %s", path, strerror(errno));
     unsigned char header[100];
-    ssize_t got = st_fault_here(ST_FAULT_SYSTEM) ? (errno = EIO, -1)
-                                                 : pread(fd, header, sizeof header, 0);
+    ssize_t got =
+        st_fault_here(ST_FAULT_SYSTEM) ? (errno = EIO, -1) : pread(fd, header, sizeof header, 0);
     int why = errno;
     close(fd);
     if (got < 0)
@@ -114,9 +113,9 @@ static st_code connect_uri(st_store *store, const char *parameters, st_error *er
             st_text_add_bytes(&uri, path, 1);
     }
     st_text_addf(&uri, "?%s", parameters);
-    st_code code = uri.failed ? st_fail_memory(error, "opening the store")
-                              : connect(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-                                        error);
+    st_code code = uri.failed
+                       ? st_fail_memory(error, "opening the store")
+                       : connect(store, uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error);
     st_text_release(&uri);
     return code;
 }
@@ -159,8 +158,8 @@ static st_code make_parent(const char *path, st_error *error)
     if (!slash || slash == path)
         return ST_OK;
     char *folder = st_strndup(path, (size_t)(slash - path));
-    st_code code = folder ? st_text_make_folder(folder, error)
-                          : st_fail_memory(error, "opening the store");
+    st_code code =
+        folder ? st_text_make_folder(folder, error) : st_fail_memory(error, "opening the store");
     st_free(folder);
     return code;
 }
@@ -184,9 +183,9 @@ st_code st_open_copy_in_memory(st_store *store, st_error *error)
     st_code code = connect(store, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error);
     if (code == ST_OK) {
         sqlite3_backup *backup = sqlite3_backup_init(store->db, "main", from, "main");
-        int rc = !backup                            ? sqlite3_errcode(store->db)
-                 : st_fault_here(ST_FAULT_SQLITE)   ? SQLITE_IOERR
-                                                    : sqlite3_backup_step(backup, -1);
+        int rc = !backup                          ? sqlite3_errcode(store->db)
+                 : st_fault_here(ST_FAULT_SQLITE) ? SQLITE_IOERR
+                                                  : sqlite3_backup_step(backup, -1);
         if (backup)
             sqlite3_backup_finish(backup);
         if (rc != SQLITE_DONE)

@@ -11,12 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ANSWER_COLUMNS \
-    "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n," \
-    " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool," \
-    " driver_cuda, outcome, detail, cache, phase, median_ns, bytes, read_gbs, speedup, speedup_low," \
-    " speedup_high, tied, ties, note, registers, local_bytes, static_smem, dynamic_smem," \
-    " blocks_per_sm, deterministic, occupancy, taken_ms, sample_count, is_winner, is_default, shipped "
+#define ANSWER_COLUMNS                                                                             \
+    "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n,"         \
+    " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"     \
+    " driver_cuda, outcome, detail, cache, phase, median_ns, bytes, read_gbs, speedup, "           \
+    "speedup_low,"                                                                                 \
+    " speedup_high, tied, ties, note, registers, local_bytes, static_smem, dynamic_smem,"          \
+    " blocks_per_sm, deterministic, occupancy, taken_ms, sample_count, is_winner, is_default, "    \
+    "shipped "
 
 static st_answer answer_of_row(const st_statement *row)
 {
@@ -90,8 +92,8 @@ static void add_origin(const st_query *query, const char *alias, st_text *sql)
     if (query->shipped != query->own)
         st_text_addf(sql, " AND %s.shipped = %d", alias, query->shipped ? 1 : 0);
     if (query->session)
-        st_text_addf(sql, " AND %s.session_id >= :session AND %s.session_id < :session || 'g'", alias,
-                     alias);
+        st_text_addf(sql, " AND %s.session_id >= :session AND %s.session_id < :session || 'g'",
+                     alias, alias);
 }
 
 // The newest among what is asked for: a newer session that the query leaves out does not hide one.
@@ -132,9 +134,11 @@ st_code st_query_sql(const st_query *query, st_text *sql, st_error *error)
     add_origin(query, "r", sql);
     if (query->best)
         add_newest(query, sql);
-    st_text_addf(sql, " ORDER BY r.family, r.device_name, r.device_uuid, r.type, r.operation, r.n,"
-                      " r.problem, r.cache, %s",
-                 query->best ? "r.finished_ms DESC, r.session_id DESC" : "r.median_ns, r.candidate_id");
+    st_text_addf(sql,
+                 " ORDER BY r.family, r.device_name, r.device_uuid, r.type, r.operation, r.n,"
+                 " r.problem, r.cache, %s",
+                 query->best ? "r.finished_ms DESC, r.session_id DESC"
+                             : "r.median_ns, r.candidate_id");
     if (query->limit)
         st_text_add(sql, " LIMIT :limit");
     return sql->failed ? st_fail_memory(error, "asking the store") : ST_OK;
@@ -213,7 +217,8 @@ st_code st_key_by_prefix(st_store *store, const char *sql, const char *what, con
     char id[ST_HASH_TEXT], first[ST_HASH_TEXT] = "", second[ST_HASH_TEXT] = "";
     st_id_prefix(prefix, id, &valid);
     if (!valid)
-        return st_fail(error, ST_USAGE, "give 4 to 32 hexadecimal digits of an id, as tables print them",
+        return st_fail(error, ST_USAGE,
+                       "give 4 to 32 hexadecimal digits of an id, as tables print them",
                        "\"%s\" is not the id of a %s", prefix, what);
     st_statement statement;
     st_code code = st_statement_open_once(store, &statement, sql, "looking for an id", error);
@@ -233,14 +238,15 @@ st_code st_key_by_prefix(st_store *store, const char *sql, const char *what, con
     if (code != ST_OK)
         return code;
     if (*second)
-        return st_fail(error, ST_USAGE, "give more digits",
-                       "several %ss begin with %s: %s, %s …", what, id, first, second);
+        return st_fail(error, ST_USAGE, "give more digits", "several %ss begin with %s: %s, %s …",
+                       what, id, first, second);
     return *first ? ST_OK
                   : st_fail(error, ST_NOTHING, "list what there is with simtune query",
                             "the store %s has no %s that begins with %s", store->path, what, id);
 }
 
-st_code st_store_candidate_key(st_store *store, const char *id_prefix, int64_t *key, st_error *error)
+st_code st_store_candidate_key(st_store *store, const char *id_prefix, int64_t *key,
+                               st_error *error)
 {
     return st_key_by_prefix(store,
                             "SELECT candidate_key, candidate_id FROM candidate"
@@ -251,12 +257,13 @@ st_code st_store_candidate_key(st_store *store, const char *id_prefix, int64_t *
 
 // --- one candidate -----------------------------------------------------------------------------------------
 // One answer a state of the cache; a candidate without measurements is one answer with cache "".
-const char st_answer_of_sql[] = ANSWER_COLUMNS
-    "FROM simtune_results WHERE candidate_key = ? ORDER BY cache";
+const char st_answer_of_sql[] =
+    ANSWER_COLUMNS "FROM simtune_results WHERE candidate_key = ? ORDER BY cache";
 static const char unmeasured_sql[] =
     "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n,"
     " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"
-    " driver_cuda, outcome, detail, NULL, NULL, NULL, NULL, read_gbs, NULL, NULL, NULL, 0, NULL, NULL,"
+    " driver_cuda, outcome, detail, NULL, NULL, NULL, NULL, read_gbs, NULL, NULL, NULL, 0, NULL, "
+    "NULL,"
     " registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic, occupancy,"
     " NULL, 0, 0, 0, shipped FROM simtune_candidates WHERE candidate_key = ?";
 

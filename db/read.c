@@ -36,8 +36,8 @@ static st_code measurement_row(const st_statement *statement, st_measurement_cal
     st_column_copy(statement, 3, row.cache, sizeof row.cache);
     const void *blob = sqlite3_column_blob(statement->statement, 14);
     int bytes = sqlite3_column_bytes(statement->statement, 14);
-    double *samples = blob || !bytes ? st_samples_decode(blob, (size_t)bytes, &row.sample_count)
-                                     : NULL;
+    double *samples =
+        blob || !bytes ? st_samples_decode(blob, (size_t)bytes, &row.sample_count) : NULL;
     if (!samples)
         return st_fail_memory(error, "reading samples");
     row.samples_ns = samples;
@@ -46,8 +46,8 @@ static st_code measurement_row(const st_statement *statement, st_measurement_cal
     return code;
 }
 
-st_code st_store_measurements(st_store *store, int64_t candidate_key, st_measurement_callback *callback,
-                              void *context, st_error *error)
+st_code st_store_measurements(st_store *store, int64_t candidate_key,
+                              st_measurement_callback *callback, void *context, st_error *error)
 {
     st_statement statement;
     st_code code = st_statement_open_once(store, &statement, st_measurements_of_sql,
@@ -74,8 +74,8 @@ st_code st_store_counters_of(st_store *store, int64_t candidate_key, st_counter_
                              void *context, st_error *error)
 {
     st_statement statement;
-    st_code code = st_statement_open_once(store, &statement, st_counters_of_sql, "reading counters",
-                                          error);
+    st_code code =
+        st_statement_open_once(store, &statement, st_counters_of_sql, "reading counters", error);
     if (code != ST_OK)
         return code;
     st_bind_int(&statement, candidate_key);
@@ -187,8 +187,8 @@ st_code st_store_candidates(st_store *store, int64_t session, st_candidate_callb
 }
 
 // --- devices -----------------------------------------------------------------------------------------------
-static st_code device_row(const st_statement *statement, st_device_callback *callback, void *context,
-                          st_error *error)
+static st_code device_row(const st_statement *statement, st_device_callback *callback,
+                          void *context, st_error *error)
 {
     st_device_row row = {
         .cc = (int)st_column_int(statement, 4),
@@ -209,7 +209,8 @@ static st_code device_row(const st_statement *statement, st_device_callback *cal
     return code;
 }
 
-st_code st_store_devices(st_store *store, st_device_callback *callback, void *context, st_error *error)
+st_code st_store_devices(st_store *store, st_device_callback *callback, void *context,
+                         st_error *error)
 {
     st_statement statement;
     st_code code = st_statement_open_once(

@@ -53,8 +53,8 @@ st_code st_configuration_id(const char *family, const char *text, char out[ST_HA
     return st_content_id(out, (const char *[]){"configuration", family, text}, 3, error);
 }
 
-st_code st_candidate_id(const char *session_id, const char *problem_id, const char *configuration_id,
-                        char out[ST_HASH_TEXT], st_error *error)
+st_code st_candidate_id(const char *session_id, const char *problem_id,
+                        const char *configuration_id, char out[ST_HASH_TEXT], st_error *error)
 {
     return st_content_id(
         out, (const char *[]){"candidate", session_id, problem_id, configuration_id}, 4, error);
@@ -204,11 +204,12 @@ static void bind_toolchain(st_statement *statement, const char *id, const void *
     st_bind_known_text(statement, row->tool);
 }
 
-static const st_kind toolchain_kind = {
-    "storing a toolchain", "SELECT toolchain_key FROM toolchain WHERE toolchain_id = ?",
-    "INSERT INTO toolchain (toolchain_id, driver, driver_cuda, compiler, tool) VALUES (?, ?, ?, ?, ?)"
-    " ON CONFLICT DO NOTHING RETURNING toolchain_key",
-    bind_toolchain};
+static const st_kind toolchain_kind = {"storing a toolchain",
+                                       "SELECT toolchain_key FROM toolchain WHERE toolchain_id = ?",
+                                       "INSERT INTO toolchain (toolchain_id, driver, driver_cuda, "
+                                       "compiler, tool) VALUES (?, ?, ?, ?, ?)"
+                                       " ON CONFLICT DO NOTHING RETURNING toolchain_key",
+                                       bind_toolchain};
 
 st_code st_store_toolchain(st_store *store, const st_toolchain_row *row, int64_t *key,
                            st_error *error)
@@ -232,11 +233,11 @@ static void bind_template(st_statement *statement, const char *hash, const void 
     st_bind_text(statement, row->text);
 }
 
-static const st_kind template_kind = {
-    "storing a template", "SELECT template_key FROM template WHERE hash = ?",
-    "INSERT INTO template (hash, family, texts) VALUES (?, ?, ?)"
-    " ON CONFLICT DO NOTHING RETURNING template_key",
-    bind_template};
+static const st_kind template_kind = {"storing a template",
+                                      "SELECT template_key FROM template WHERE hash = ?",
+                                      "INSERT INTO template (hash, family, texts) VALUES (?, ?, ?)"
+                                      " ON CONFLICT DO NOTHING RETURNING template_key",
+                                      bind_template};
 
 st_code st_store_template(st_store *store, const char *family, const char *hash,
                           const char *text_json, int64_t *key, st_error *error)
@@ -312,9 +313,9 @@ static st_code parameters_json(const char *text, st_text *out, st_error *error)
         const char *equals = memchr(at, '=', length);
         char *name = equals ? st_strndup(at, (size_t)(equals - at)) : NULL;
         if (equals)
-            ok = name && json_object_set_new(object, name,
-                                             parameter_value(equals + 1,
-                                                             length - (size_t)(equals + 1 - at))) == 0;
+            ok = name && json_object_set_new(
+                             object, name,
+                             parameter_value(equals + 1, length - (size_t)(equals + 1 - at))) == 0;
         st_free(name);
         at += length + strspn(at + length, " ");
     }

@@ -39,7 +39,8 @@ st_code st_store_session_begin(st_store *store, st_session_row *row, st_error *e
         return code;
     code = st_statement_open(
         store, &statement,
-        "INSERT INTO session (session_id, resume_key, family, device_key, toolchain_key, template_key,"
+        "INSERT INTO session (session_id, resume_key, family, device_key, toolchain_key, "
+        "template_key,"
         " started_ms, status, command, options) VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)"
         " RETURNING session_key",
         "beginning a session", error);
@@ -92,7 +93,7 @@ st_code st_store_session_end(st_store *store, int64_t session, st_session_status
 }
 
 // --- reading -----------------------------------------------------------------------------------------------
-#define SESSION_ROW \
+#define SESSION_ROW                                                                                \
     "SELECT session_key, session_id, resume_key, family, device_key, toolchain_key, template_key," \
     " started_ms, finished_ms, status, command, options, summary FROM session "
 
@@ -134,11 +135,11 @@ st_code st_store_session_unfinished(st_store *store, const char *resume_key, st_
     *row = (st_session_row){0};
     bool found = false;
     st_statement statement;
-    st_code code = st_statement_open(
-        store, &statement,
-        SESSION_ROW "WHERE resume_key = ? AND status <> 'finished' AND shipped = 0"
-                    " ORDER BY started_ms DESC, session_id DESC LIMIT 1",
-        "looking for an unfinished session", error);
+    st_code code = st_statement_open(store, &statement,
+                                     SESSION_ROW
+                                     "WHERE resume_key = ? AND status <> 'finished' AND shipped = 0"
+                                     " ORDER BY started_ms DESC, session_id DESC LIMIT 1",
+                                     "looking for an unfinished session", error);
     if (code != ST_OK)
         return code;
     st_bind_text(&statement, resume_key);
@@ -177,11 +178,11 @@ st_code st_store_session_of(st_store *store, const char *id_prefix, st_session_r
     *row = (st_session_row){0};
     int64_t key;
     bool found = false;
-    st_code code = st_key_by_prefix(
-        store,
-        "SELECT session_key, session_id FROM session WHERE session_id >= ?1 AND session_id < ?1 || 'g'"
-        " ORDER BY session_id LIMIT 3",
-        "session", id_prefix, &key, error);
+    st_code code = st_key_by_prefix(store,
+                                    "SELECT session_key, session_id FROM session WHERE session_id "
+                                    ">= ?1 AND session_id < ?1 || 'g'"
+                                    " ORDER BY session_id LIMIT 3",
+                                    "session", id_prefix, &key, error);
     if (code != ST_OK)
         return code;
     st_statement statement;

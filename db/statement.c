@@ -6,32 +6,28 @@
 
 #include "tuner/base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 // --- errors ------------------------------------------------------------------------------------------------
-static bool no_room(const st_store *store, int rc)
-{
-    int cause = store->db ? sqlite3_system_errno(store->db) : 0;
-    return (rc & 0xff) == SQLITE_FULL ||
-           ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR &&
-            (cause == ENOSPC || cause == EFBIG || cause == EDQUOT));
-}
-
 st_code st_store_fail(const st_store *store, int rc, const char *doing, st_error *error)
 {
     const char *path = store->path;
     const char *why = store->db && (sqlite3_extended_errcode(store->db) & 0xff) == (rc & 0xff)
                           ? sqlite3_errmsg(store->db)
                           : sqlite3_errstr(rc);
-    if (no_room(store, rc))
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
         return st_fail(error, ST_FAILED,
                        "make room on the disk, then run the same command again: what was committed "
                        "is kept",
-                       "the disk (or quota) is full: %s in the store %s failed", doing, path);
-    switch (rc & 0xff) {
+                       "the disk is full: %s in the store %s failed", doing, path);
+    case SQLITE_IOERR:
+        return st_fail(error, ST_FAILED,
+                       "check that the disk works and has room (quota, file size limit); what was "
+                       "committed is kept",
+                       "the store %s: %s failed (%s)", path, doing, why);
     case SQLITE_NOMEM:
         return st_fail_memory(error, doing);
     case SQLITE_BUSY:
@@ -48,10 +44,11 @@ st_code st_store_fail(const st_store *store, int rc, const char *doing, st_error
                        "the store %s is damaged or is not a database (%s: %s)", path, doing, why);
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        return st_fail(error, ST_FAILED,
-                       "check the permissions of the file and its folder, or name another store with "
-                       "--db",
-                       "the store %s cannot be written (%s: %s)", path, doing, why);
+        return st_fail(
+            error, ST_FAILED,
+            "check the permissions of the file and its folder, or name another store with "
+            "--db",
+            "the store %s cannot be written (%s: %s)", path, doing, why);
     case SQLITE_CANTOPEN:
         return st_fail(error, ST_FAILED,
                        "check the path and its permissions, or name another store with --db",
@@ -177,8 +174,8 @@ void st_bind_known_text(st_statement *statement, const char *value)
 void st_bind_blob(st_statement *statement, const void *bytes, size_t length)
 {
     if (length)
-        bound(statement, sqlite3_bind_blob64(statement->statement, ++statement->bound, bytes, length,
-                                             SQLITE_STATIC));
+        bound(statement, sqlite3_bind_blob64(statement->statement, ++statement->bound, bytes,
+                                             length, SQLITE_STATIC));
     else
         bound(statement, sqlite3_bind_zeroblob(statement->statement, ++statement->bound, 0));
 }

@@ -49,7 +49,7 @@ static st_code use_write_ahead_log(st_store *store, st_error *error)
 {
     for (int waited_ms = 0;; waited_ms += 10) {
         st_code code = st_script_run(store, "PRAGMA journal_mode = WAL",
-                                       "choosing the write-ahead log", error);
+                                     "choosing the write-ahead log", error);
         int rc = sqlite3_errcode(store->db) & 0xff;
         bool busy = rc == SQLITE_BUSY || rc == SQLITE_LOCKED;
         if (code == ST_OK || !busy || waited_ms >= store->patience_ms)
@@ -63,8 +63,9 @@ static st_code configure(st_store *store, st_error *error)
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     // Committed data survive the end of the process in any case; with NORMAL a power cut may cost the
     // last transactions, never the file.
-    return st_script_run(store, "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
-                                "PRAGMA temp_store = MEMORY;",
+    return st_script_run(store,
+                         "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
+                         "PRAGMA temp_store = MEMORY;",
                          "setting up", error);
 }
 
@@ -92,7 +93,8 @@ static st_code open_to_read(st_store *store, const st_store_options *options, st
 {
     st_schema_state state;
     bool in_memory = strcmp(store->path, ":memory:") == 0;
-    st_code code = in_memory ? st_open_for_writing(store, error) : st_open_for_reading(store, error);
+    st_code code =
+        in_memory ? st_open_for_writing(store, error) : st_open_for_reading(store, error);
     if (code == ST_OK)
         code = st_migrations_state(store, options->migrations, options->migration_count, &state,
                                    error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The summary for people. Invariants: 1. everything comes from the store (summary_load.c); 2. unknown is "-"
 // or said in words, never 0; 3. no line is wider than the width, except for a word that is; 4. colour only
-// when it is asked for, and never as the only carrier of a meaning; 5. the last line is a command.
+// when it is asked for, and never as the only carrier of a meaning; 5. it ends with a command.
 #include "reports/summary_internal.h"
 
 #include "tuner/base/json.h"
@@ -93,8 +93,8 @@ static void add_memory_row(const page *to, const summary_problem *problem, st_te
         else {
             st_text_add(words, ", ");
             st_report_share(words, share);
-            st_text_addf(words, " of the %.0f GB/s that its memory was measured to read%s",
-                         to->all->read_gbs, share > 1.02 ? ": from L2, then" : "");
+            st_text_addf(words, " of this memory's measured %.0f GB/s%s", to->all->read_gbs,
+                         share > 1.02 ? ": from L2, then" : "");
         }
     }
     add_row(to, "memory", words);
@@ -296,6 +296,32 @@ static void add_trust(const page *to)
     st_text_release(&words);
 }
 
+// A long command goes on in the next line as a shell takes it.
+static void add_next(const page *to)
+{
+    st_text command;
+    st_text_init(&command);
+    summary_add_next(to->all, to->cache, &command);
+    st_text_add(to->out, "\nNext: ");
+    int at = 6;
+    for (const char *word = st_text_string(&command); *word;) {
+        int length = (int)strcspn(word, " ");
+        if (at > 6 && at + 1 + length > to->width - 2) {
+            st_text_add(to->out, " \\\n       ");
+            at = 7;
+        } else if (at > 6) {
+            st_text_add(to->out, " ");
+            at++;
+        }
+        st_text_add_bytes(to->out, word, (size_t)length);
+        at += length;
+        word += length + (word[length] == ' ');
+    }
+    st_text_add(to->out, "\n");
+    to->out->failed = to->out->failed || command.failed;
+    st_text_release(&command);
+}
+
 // --- all -------------------------------------------------------------------------------------------------------------
 
 static st_code add_problem(const page *to, const summary_problem *problem, st_error *error)
@@ -332,9 +358,7 @@ st_code st_summary_text(st_store *store, const char *session_id, const st_summar
         code = add_problem(&to, &all.problems[i], error);
     if (code == ST_OK) {
         add_trust(&to);
-        st_text_add(out, "\nNext: ");
-        summary_add_next(&all, to.cache, to.width - 6, out);
-        st_text_add(out, "\n");
+        add_next(&to);
         if (out->failed)
             code = st_fail_memory(error, "writing a summary");
     }

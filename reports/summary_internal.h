@@ -77,7 +77,7 @@ void summary_add_stall(st_text *text, const summary_counters *counters);
 
 // --- summary_next.c
 // The command that is worth trying next: one line without a newline.
-void summary_add_next(const summary *all, int cache, int width, st_text *out);
+void summary_add_next(const summary *all, int cache, st_text *out);
 // A session that moved one parameter only: its name and length, else NULL.
 const char *summary_moved_alone(const summary_problem *problem, size_t *length);
 

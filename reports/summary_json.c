@@ -191,7 +191,7 @@ st_code st_summary_json(st_store *store, const char *session_id, st_text *out, s
         return code;
     st_text next;
     st_text_init(&next);
-    summary_add_next(&all, 0, 80, &next);
+    summary_add_next(&all, 0, &next);
     json_t *whole_thing = json_object(), *problems = json_array();
     bool whole = whole_thing && problems;
     for (size_t i = 0; i < all.count && whole; i++)

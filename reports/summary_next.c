@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to try next. A rule a line, first that fits: nothing won → look at what failed; counters denied →
-// doctor; else the parameter that moves the time most, alone, around the winner, when such a command fits
-// the width; else what is known.
+// doctor; else the parameter that moves the time most, alone, around the winner; else what is known.
 #include "reports/summary_internal.h"
 
 #include "tuner/base/memory.h"
@@ -91,12 +90,11 @@ static void add_problem_options(const summary *all, const summary_problem *probl
 }
 
 // The winner's values where they are not the default's: what --vary leaves alone is the default.
-static bool add_settings(const summary_candidate *winner, const summary_candidate *standard, const char *vary,
+static void add_settings(const summary_candidate *winner, const summary_candidate *standard, const char *vary,
                          size_t vary_length, st_text *out)
 {
     const char *at = winner->configuration;
     size_t name_length, length, here;
-    bool first = true;
     for (const char *pair; (pair = st_report_next_pair(&at, &name_length, &length));) {
         const char *value = st_report_value_of(standard->configuration, pair, name_length, &here);
         bool same = value && here == length - name_length - 1 &&
@@ -104,11 +102,8 @@ static bool add_settings(const summary_candidate *winner, const summary_candidat
         bool varied = name_length == vary_length && strncmp(pair, vary, vary_length) == 0;
         if (same || varied)
             continue;
-        st_text_add(out, first ? " --set " : ",");
-        st_text_add_bytes(out, pair, length);
-        first = false;
+        st_text_addf(out, " --set %.*s", (int)length, pair);
     }
-    return !out->failed;
 }
 
 // The problem whose winner gained most over the default is where a look pays.
@@ -122,7 +117,7 @@ static const summary_problem *most_gained(const summary *all, int cache)
     return best;
 }
 
-static bool add_vary(const summary *all, int cache, int width, st_text *out)
+static bool add_vary(const summary *all, int cache, st_text *out)
 {
     const summary_problem *problem = most_gained(all, cache);
     // A file's path is not in the store, only its family: such a command could not be typed.
@@ -144,16 +139,10 @@ static bool add_vary(const summary *all, int cache, int width, st_text *out)
     }
     if (!name)
         return false;
-    st_text command;
-    st_text_init(&command);
-    add_problem_options(all, problem, &command);
-    st_text_addf(&command, " --vary %.*s", (int)best_length, name);
-    bool fits = add_settings(winner, standard, name, best_length, &command) &&
-                (int)st_report_columns(st_text_string(&command)) <= width;
-    if (fits)
-        st_text_add(out, st_text_string(&command));
-    st_text_release(&command);
-    return fits;
+    add_problem_options(all, problem, out);
+    st_text_addf(out, " --vary %.*s", (int)best_length, name);
+    add_settings(winner, standard, name, best_length, out);
+    return true;
 }
 
 static bool any_winner(const summary *all, int cache)
@@ -164,7 +153,7 @@ static bool any_winner(const summary *all, int cache)
     return false;
 }
 
-void summary_add_next(const summary *all, int cache, int width, st_text *out)
+void summary_add_next(const summary *all, int cache, st_text *out)
 {
     const char *counters = json_string_value(json_object_get(all->facts, "counters"));
     if (!any_winner(all, cache)) {
@@ -179,6 +168,6 @@ void summary_add_next(const summary *all, int cache, int width, st_text *out)
     }
     if (counters && strcmp(counters, "denied") == 0)
         st_text_add(out, "simtune doctor");
-    else if (!add_vary(all, cache, width, out))
+    else if (!add_vary(all, cache, out))
         st_text_addf(out, "simtune query %s --best", all->session.family);
 }

@@ -4,6 +4,8 @@
 // parameter shows.
 #include "reports/summary_internal.h"
 
+#include "cupti/counters.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -44,22 +46,18 @@ static void add_differences(const char *winner, const char *standard, st_text *o
     st_text_release(&list);
 }
 
+// The default's stall by its short name, so that both stand in one line.
 static void add_stalls(const summary_counters *winner, const summary_counters *standard, st_text *out)
 {
-    st_text words;
-    st_text_init(&words);
-    st_text_add(&words, "its warps wait for ");
-    summary_add_stall(&words, winner);
-    if (standard && strcmp(winner->stall, standard->stall) == 0) {
-        st_text_add(&words, "; the default's for the same, ");
-        st_report_share(&words, standard->stall_share);
-    } else if (standard) {
-        st_text_add(&words, "; the default's for ");
-        summary_add_stall(&words, standard);
+    const st_stall *stall = st_stall_find(winner->stall);
+    st_text_addf(out, "  its warps wait for %s (", stall ? stall->waits_for : winner->stall);
+    st_report_share(out, winner->stall_share);
+    st_text_add(out, ")");
+    if (standard && standard->stall[0]) {
+        st_text_addf(out, "; default: %s, ", strcmp(winner->stall, standard->stall) == 0 ? "the same" : standard->stall);
+        st_report_share(out, standard->stall_share);
     }
-    st_report_row(out, "", 2, st_text_string(&words), WIDTH);
-    out->failed = out->failed || words.failed;
-    st_text_release(&words);
+    st_text_add(out, "\n");
 }
 
 static void add_throughput(const summary_counters *winner, const summary_counters *standard, st_text *out)
@@ -68,7 +66,7 @@ static void add_throughput(const summary_counters *winner, const summary_counter
     st_report_share(out, winner->dram_throughput);
     st_text_add(out, " of its peak");
     if (standard && !isnan(standard->dram_throughput)) {
-        st_text_add(out, "; under the default at ");
+        st_text_add(out, "; default: ");
         st_report_share(out, standard->dram_throughput);
     }
     st_text_add(out, "\n");

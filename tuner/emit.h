@@ -48,8 +48,8 @@ st_code st_emit_repro(const st_template *tmpl, const st_choice *choice, const st
 
 // The program text that NVRTC compiles for some configurations: template, then one struct a
 // configuration named simtune_config_<i> (in namespace simtune when the kernels stand there, else global).
-// Also the name expressions of every launch of each, and for macro templates (one configuration only)
-// the -D options. The text depends on type, words and compiled parameters, not on sizes.
+// Also the name expressions of every launch of each. A macro template (one configuration only) gets #define
+// lines in front. The text depends on type, words and compiled parameters, not on sizes.
 // Shared by the tuning run and the tests.
 typedef struct st_program {
     st_text source;

@@ -5,7 +5,7 @@
 
 #include "tuner/emit.h"
 
-// --- what is known of the names of an expression while it is printed (emit_values.c) ---------------------
+// --- what is known of the names of an expression while it is printed (emit_values.c) -------------
 typedef enum st_emit_kind {
     ST_EMIT_UNKNOWN, // not to be printed: the caller's program would not have it
     ST_EMIT_KNOWN,   // printed as a number
@@ -27,8 +27,8 @@ typedef struct st_emit_values {
     const char *fact_prefix; // "facts->" (default) or "facts."
 } st_emit_values;
 
-// `given[axis]`: this size axis is an argument of the host function; others have the problem's value.
-// blocks_per_sm < 0: unknown.
+// `given[axis]`: this size axis is an argument of the host function; others have the problem's
+// value. blocks_per_sm < 0: unknown.
 st_code st_emit_values_make(const st_template *tmpl, const st_problem *problem,
                             const st_config *config, int64_t blocks_per_sm, const bool *given,
                             st_emit_values *out, st_error *error);
@@ -42,16 +42,17 @@ int st_emit_values_truth(const st_emit_values *values, const st_expression *cond
 // As a C expression of type long long (a condition: of int).
 void st_emit_values_print(st_emit_values *values, const st_expression *expression, int64_t missing,
                           st_text *out);
-// The declarations that what was printed since `forget` needs: sizes, alignments (as `alignment` says:
-// "alignment_of(b_%s)", or an expression without %s), lets in order.
+// The declarations that what was printed since `forget` needs: sizes, alignments (as `alignment`
+// says: "alignment_of(b_%s)", or an expression without %s), lets in order.
 void st_emit_values_declare(st_emit_values *values, const char *indent, const char *alignment,
                             st_text *out);
-// The conjuncts of a condition that depend on size or device, printed and joined by &&; "1" when none.
-// Facts that the compute capability does not tell (st_emit_fact_of) are guarded by facts->complete.
+// The conjuncts of a condition that depend on size or device, printed and joined by &&; "1" when
+// none. Facts that the compute capability does not tell (st_emit_fact_of) are guarded by
+// facts->complete.
 void st_emit_values_print_condition(st_emit_values *values, const st_expression *condition,
                                     bool guard_facts, st_text *out);
 
-// --- device facts and small text (emit_text.c) --------------------------------------------------------------------------------
+// --- device facts and small text (emit_text.c) ---------------------------------------------------
 typedef struct st_emit_fact {
     const char *field, *name;
     const char *of_class;   // C expression of `cc`; NULL: the class does not tell
@@ -60,7 +61,7 @@ typedef struct st_emit_fact {
 size_t st_emit_fact_count(void);
 const st_emit_fact *st_emit_fact_of(size_t index); // in the order of ST_DEVICE_FACTS
 
-// --- small text ----------------------------------------------------------------------------------------------------
+// --- small text ----------------------------------------------------------------------------------
 void st_emit_string(const char *text, st_text *out);  // "…" with C escapes
 void st_emit_upper(const char *text, st_text *out);   // an identifier in capitals, other bytes as _
 void st_emit_identifier(const char *text, st_text *out);
@@ -68,7 +69,7 @@ void st_emit_comment(const char *text, st_text *out); // one line: control bytes
 void st_emit_number(double value, st_text *out);      // %.9g, or -1 for NaN
 const char *st_emit_word(const st_value *values, size_t count, int64_t number); // NULL: an integer
 
-// --- the kernels' text (emit_kernels.c) -----------------------------------------------------------------------------
+// --- the kernels' text (emit_kernels.c) ----------------------------------------------------------
 typedef struct st_emit_strings { char **items; size_t count, capacity; } st_emit_strings;
 void st_emit_strings_release(st_emit_strings *strings);
 bool st_emit_strings_add(st_emit_strings *strings, const char *text, size_t length); // once each
@@ -78,16 +79,16 @@ typedef struct st_emit_kernels {
     bool has_namespace;      // the kernels stand in namespace simtune
     st_text text;            // directives stripped, includes in place
     st_emit_strings macros;  // every macro that the text defines
-    st_emit_strings headers; // `#include <…>` lines taken out (only without a namespace of its own)
+    st_emit_strings headers; // of `#include <…>` lines that were taken out: they come first
 } st_emit_kernels;
-// `rename` (may be NULL) takes the place of `simtune` in `namespace simtune` and `simtune::` of config
-// templates whose kernels stand there.
-// `embed`: text goes into a namespace of a header: no extern "C", system includes taken out.
+// `rename` (may be NULL) takes the place of `simtune` in `namespace simtune` and `simtune::` of
+// config templates whose kernels stand there. `embed`: text goes into a namespace of a header: no
+// extern "C", system includes taken out.
 st_code st_emit_kernels_make(const st_template *tmpl, const char *rename, bool embed,
                              st_emit_kernels *out, st_error *error);
 void st_emit_kernels_release(st_emit_kernels *kernels);
 
-// --- the header's model (emit_model.c) ---------------------------------------------------------------------------------
+// --- the header's model (emit_model.c) -----------------------------------------------------------
 typedef struct st_emit_row { // of one function; classes have theirs side by side, by size
     size_t choice, plan;
     int64_t from;            // one size axis: smallest size that takes it within its class
@@ -135,13 +136,20 @@ const st_choice *st_emit_row_choice(const st_emit_model *model, const st_emit_fu
                                     size_t row);
 size_t st_emit_row_plan(const st_emit_model *model, const st_emit_function *function, size_t row);
 
-// --- the parts of the header ---------------------------------------------------------------------------------------------
-// emit_choice.c: constants, and for each function its rows, constraints and choice (C and C++).
+// --- the parts of the header ---------------------------------------------------------------------
+// The hash of the header's text takes this place in the end.
+#define ST_EMIT_HASH_PLACE "@HASH8@"
+// emit_about.c: whose figures they are, as one line (false: nothing to say); and the comments below
+// it.
+bool st_emit_warning(const st_emit_model *model, st_text *out);
+void st_emit_about(const st_emit_model *model, st_text *out);
+// emit_choice.c, emit_search.c: constants, and for each function its rows, constraints and choice
+// (C and C++).
 void st_emit_constants(const st_emit_model *model, st_text *out);
 void st_emit_choice_common(const st_emit_model *model, st_text *out);
 st_code st_emit_choice_function(st_emit_model *model, const st_emit_function *function, st_text *out,
                                 st_error *error);
-// emit_plan.c: the CUDA host functions.
+// emit_plan.c, emit_host.c: the CUDA host functions.
 void st_emit_host_common(const st_emit_model *model, st_text *out);
 st_code st_emit_host_function(st_emit_model *model, const st_emit_function *function, st_text *out,
                               st_error *error);

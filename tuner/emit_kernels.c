@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels' text as a header or a standalone program holds it: directives gone, the files that it
-// includes with "…" in place of the first #include of each, namespace simtune renamed. Everything else
-// stays as the author wrote it. Line by line; a line inside a comment or a string that looks like a directive
-// of the preprocessor is not expected in kernels and would be taken for one.
+// The kernels' text as a header or a standalone program holds it: directives gone, the files that
+// it includes with "…" in place of the first #include of each, namespace simtune renamed.
+// Everything else stays as the author wrote it. Line by line; a line inside a comment or a string
+// that looks like a directive of the preprocessor is not expected in kernels and would be taken for
+// one.
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
 
@@ -15,22 +16,26 @@ typedef struct expansion {
     bool *placed; // one an include: its text stands already
     const char *rename;
     bool embed, ours;
+    bool system_in_place; // system headers stay where they are included
     int depth;
     bool failed;
 } expansion;
 
-static const char *skip_blanks(const char *at, const char *end) {
+static const char *skip_blanks(const char *at, const char *end)
+{
     while (at < end && (*at == ' ' || *at == '\t'))
         at++;
     return at;
 }
 
-static bool begins(const char *at, const char *end, const char *word) {
+static bool begins(const char *at, const char *end, const char *word)
+{
     size_t length = strlen(word);
     return (size_t)(end - at) >= length && memcmp(at, word, length) == 0;
 }
 
-static bool is_directive(const char *at, const char *end) {
+static bool is_directive(const char *at, const char *end)
+{
     at = skip_blanks(at, end);
     if (!begins(at, end, "//"))
         return false;
@@ -39,7 +44,8 @@ static bool is_directive(const char *at, const char *end) {
 }
 
 // "# include" → what follows the word; NULL when the line is not that directive.
-static const char *after_hash(const char *at, const char *end, const char *word) {
+static const char *after_hash(const char *at, const char *end, const char *word)
+{
     at = skip_blanks(at, end);
     if (at == end || *at != '#')
         return NULL;
@@ -52,12 +58,14 @@ static const char *after_hash(const char *at, const char *end, const char *word)
     return skip_blanks(at, end);
 }
 
-static bool word_byte(char c) {
+static bool word_byte(char c)
+{
     return isalnum((unsigned char)c) || c == '_';
 }
 
 // `simtune` as a whole word before `::` or after `namespace`.
-static bool names_namespace(const char *line, const char *at, const char *end) {
+static bool names_namespace(const char *line, const char *at, const char *end)
+{
     const char *after = skip_blanks(at + 7, end);
     if (begins(after, end, "::"))
         return true;
@@ -68,8 +76,10 @@ static bool names_namespace(const char *line, const char *at, const char *end) {
            (before - line == 9 || !word_byte(before[-10]));
 }
 
-// The length of `extern "C"` and what follows it up to the next word or brace; 0 when it is not there.
-static size_t extern_c(const char *at, const char *end) {
+// The length of `extern "C"` and what follows it up to the next word or brace; 0 when it is not
+// there.
+static size_t extern_c(const char *at, const char *end)
+{
     if (!begins(at, end, "extern"))
         return 0;
     const char *next = skip_blanks(at + 6, end);
@@ -78,7 +88,8 @@ static size_t extern_c(const char *at, const char *end) {
     return (size_t)(skip_blanks(next + 3, end) - at);
 }
 
-static void add_code(expansion *state, const char *line, const char *end) {
+static void add_code(expansion *state, const char *line, const char *end)
+{
     st_text *out = &state->out->text;
     bool at_word = true; // the byte before is no part of a word
     for (const char *at = line; at < end;) {
@@ -105,12 +116,13 @@ static void add_code(expansion *state, const char *line, const char *end) {
 static void expand(expansion *state, const char *text, size_t length);
 
 // True when the line was an #include that is dealt with.
-static bool place_include(expansion *state, const char *line, const char *end) {
+static bool place_include(expansion *state, const char *line, const char *end)
+{
     const char *name = after_hash(line, end, "include");
     if (!name || name == end)
         return false;
     if (*name == '<') {
-        if (!state->embed || state->out->has_namespace)
+        if (state->system_in_place)
             return false; // stands outside any namespace
         const char *close = memchr(name, '>', (size_t)(end - name));
         if (close && !st_emit_strings_add(&state->out->headers, name, (size_t)(close + 1 - name)))
@@ -134,13 +146,14 @@ static bool place_include(expansion *state, const char *line, const char *end) {
         return true;
     }
     // Not beside the template: a header of the compiler's own path.
-    if (!state->embed || state->out->has_namespace)
+    if (state->system_in_place)
         return false;
     state->failed |= !st_emit_strings_add(&state->out->headers, name, length + 2);
     return true;
 }
 
-static void note_macro(expansion *state, const char *line, const char *end) {
+static void note_macro(expansion *state, const char *line, const char *end)
+{
     const char *name = after_hash(line, end, "define");
     if (!name)
         return;
@@ -151,11 +164,14 @@ static void note_macro(expansion *state, const char *line, const char *end) {
         state->failed = true;
 }
 
-static bool is_licence_of_ours(const expansion *state, const char *line, const char *end) {
-    return state->ours && begins(skip_blanks(line, end), end, "// SPDX-License-Identifier: Apache-2.0");
+static bool is_licence_of_ours(const expansion *state, const char *line, const char *end)
+{
+    return state->ours &&
+           begins(skip_blanks(line, end), end, "// SPDX-License-Identifier: Apache-2.0");
 }
 
-static void expand(expansion *state, const char *text, size_t length) {
+static void expand(expansion *state, const char *text, size_t length)
+{
     const char *stop = text + length;
     bool blank = true; // no two empty lines in a row, none at the beginning
     for (const char *line = text; line < stop;) {
@@ -178,7 +194,8 @@ static void expand(expansion *state, const char *text, size_t length) {
 }
 
 st_code st_emit_kernels_make(const st_template *tmpl, const char *rename, bool embed,
-                             st_emit_kernels *out, st_error *error) {
+                             st_emit_kernels *out, st_error *error)
+{
     memset(out, 0, sizeof *out);
     st_text_init(&out->text);
     st_code code = st_template_includes(tmpl, &out->includes, error);
@@ -190,7 +207,10 @@ st_code st_emit_kernels_make(const st_template *tmpl, const char *rename, bool e
     if (!out->has_namespace || !tmpl->is_config)
         rename = NULL;
     bool *placed = st_calloc(out->includes.count + 1, sizeof *placed);
-    expansion state = {out, &out->includes, placed, rename, embed, out->has_namespace, 0, false};
+    // Not in a namespace, nor below the macros that stand for parameters.
+    bool in_place = tmpl->is_config && (out->has_namespace || !embed);
+    expansion state = {out, &out->includes, placed, rename, embed, out->has_namespace, in_place,
+                       0,   false};
     if (placed)
         expand(&state, tmpl->text, tmpl->text_length);
     st_free(placed);
@@ -201,7 +221,8 @@ st_code st_emit_kernels_make(const st_template *tmpl, const char *rename, bool e
     return ST_OK;
 }
 
-void st_emit_kernels_release(st_emit_kernels *kernels) {
+void st_emit_kernels_release(st_emit_kernels *kernels)
+{
     st_includes_release(&kernels->includes);
     st_text_release(&kernels->text);
     st_emit_strings_release(&kernels->macros);

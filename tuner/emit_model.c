@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header's model: which functions there are, their rows by class and size, which rows share a plan and
-// which plans share kernels. Everything is sorted here, so that the printers only walk.
+// The header's model: which functions there are, their rows by class and size, which rows share a
+// plan and which plans share kernels. Everything is sorted here, so that the printers only walk.
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
 
@@ -8,21 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-// --- order -----------------------------------------------------------------------------------------------------
+// --- order ---------------------------------------------------------------------------------------
 
-static int compare_numbers(int64_t a, int64_t b) {
+static int compare_numbers(int64_t a, int64_t b)
+{
     return a < b ? -1 : a > b;
 }
 
-// Position of an axis's value in the template's list: the order of the file is the order of the header.
-static int64_t place_of(const st_axis *axis, int64_t number) {
+// Position of an axis's value in the template's list: the order of the file is the order of the
+// header.
+static int64_t place_of(const st_axis *axis, int64_t number)
+{
     for (size_t i = 0; i < axis->value_count; i++)
         if (axis->values[i].number == number)
             return (int64_t)i;
     return (int64_t)axis->value_count;
 }
 
-static int compare_function(const st_template *tmpl, const st_choice *a, const st_choice *b) {
+static int compare_function(const st_template *tmpl, const st_choice *a, const st_choice *b)
+{
     for (int kind = ST_AXIS_TYPE; kind <= ST_AXIS_WORD; kind++) {
         for (size_t i = 0; i < tmpl->axis_count; i++) {
             if (tmpl->axes[i].kind != (st_axis_kind)kind)
@@ -39,12 +43,14 @@ static int compare_function(const st_template *tmpl, const st_choice *a, const s
     return 0;
 }
 
-static int compare_class(const st_device_class *a, const st_device_class *b) {
+static int compare_class(const st_device_class *a, const st_device_class *b)
+{
     return a->cc != b->cc ? compare_numbers(a->cc, b->cc)
                           : compare_numbers(a->sm_count, b->sm_count);
 }
 
-static int compare_sizes(const st_emit_model *model, const st_choice *a, const st_choice *b) {
+static int compare_sizes(const st_emit_model *model, const st_choice *a, const st_choice *b)
+{
     for (size_t i = 0; i < model->size_count; i++) {
         int axis = model->size_axes[i];
         if (a->problem.value[axis] != b->problem.value[axis])
@@ -53,8 +59,10 @@ static int compare_sizes(const st_emit_model *model, const st_choice *a, const s
     return 0;
 }
 
-// Of choices for the same problem: the order of the axes that are no arguments, then the newest, then text.
-static int compare_rest(const st_emit_model *model, const st_choice *a, const st_choice *b) {
+// Of choices for the same problem: the order of the axes that are no arguments, then the newest,
+// then text.
+static int compare_rest(const st_emit_model *model, const st_choice *a, const st_choice *b)
+{
     const st_template *tmpl = model->tmpl;
     for (size_t i = 0; i < tmpl->axis_count; i++) {
         int64_t left = place_of(&tmpl->axes[i], a->problem.value[i]);
@@ -72,7 +80,8 @@ static int compare_rest(const st_emit_model *model, const st_choice *a, const st
     return order;
 }
 
-static int compare_choices(const void *left, const void *right, void *context) {
+static int compare_choices(const void *left, const void *right, void *context)
+{
     const st_emit_model *model = context;
     const st_choice *a = left, *b = right;
     int order = compare_function(model->tmpl, a, b);
@@ -83,7 +92,8 @@ static int compare_choices(const void *left, const void *right, void *context) {
     return order ? order : compare_rest(model, a, b);
 }
 
-static void sort_choices(st_emit_model *model) {
+static void sort_choices(st_emit_model *model)
+{
     qsort_r(model->choices, model->choice_count, sizeof *model->choices, compare_choices, model);
     size_t kept = 0; // one a function, class and size
     for (size_t i = 0; i < model->choice_count; i++) {
@@ -100,9 +110,10 @@ static void sort_choices(st_emit_model *model) {
     model->given_count = kept;
 }
 
-// --- arguments of the host function ----------------------------------------------------------------------------------
+// --- arguments of the host function --------------------------------------------------------------
 
-static st_code add_argument(st_emit_model *model, int buffer, int axis, st_error *error) {
+static st_code add_argument(st_emit_model *model, int buffer, int axis, st_error *error)
+{
     if (model->argument_count == ST_EMIT_MAX_ARGUMENTS)
         return st_fail(error, ST_FAILED, "Pass fewer buffers and sizes.",
                        "%s: more than %d arguments of a host function", model->tmpl->path,
@@ -113,7 +124,8 @@ static st_code add_argument(st_emit_model *model, int buffer, int axis, st_error
     return ST_OK;
 }
 
-static st_code default_arguments(st_emit_model *model, st_error *error) {
+static st_code default_arguments(st_emit_model *model, st_error *error)
+{
     static const st_buffer_role order[] = {ST_BUFFER_INPUT, ST_BUFFER_INOUT, ST_BUFFER_OUTPUT};
     const st_template *tmpl = model->tmpl;
     st_code code = ST_OK;
@@ -127,7 +139,8 @@ static st_code default_arguments(st_emit_model *model, st_error *error) {
     return code;
 }
 
-static st_code find_arguments(st_emit_model *model, st_error *error) {
+static st_code find_arguments(st_emit_model *model, st_error *error)
+{
     const st_template *tmpl = model->tmpl;
     st_code code = ST_OK;
     if (tmpl->host_arg_count == 0)
@@ -148,10 +161,11 @@ static st_code find_arguments(st_emit_model *model, st_error *error) {
     return code;
 }
 
-// --- plans and what they share --------------------------------------------------------------------------------------------
+// --- plans and what they share -------------------------------------------------------------------
 
 // The same kernels: type, words and compiled parameters.
-static bool same_structure(const st_template *tmpl, const st_choice *a, const st_choice *b) {
+static bool same_structure(const st_template *tmpl, const st_choice *a, const st_choice *b)
+{
     if (compare_function(tmpl, a, b))
         return false;
     for (size_t i = 0; i < tmpl->parameter_count; i++)
@@ -160,7 +174,8 @@ static bool same_structure(const st_template *tmpl, const st_choice *a, const st
     return true;
 }
 
-static bool same_plan(const st_emit_model *model, const st_choice *a, const st_choice *b) {
+static bool same_plan(const st_emit_model *model, const st_choice *a, const st_choice *b)
+{
     const st_template *tmpl = model->tmpl;
     if (!same_structure(tmpl, a, b) || a->blocks_per_sm != b->blocks_per_sm ||
         !st_config_equal(tmpl, &a->config, &b->config))
@@ -172,16 +187,19 @@ static bool same_plan(const st_emit_model *model, const st_choice *a, const st_c
     return true;
 }
 
-static size_t structure_of(st_emit_model *model, size_t choice) {
+static size_t structure_of(st_emit_model *model, size_t choice)
+{
     for (size_t i = 0; i < model->structure_count; i++)
-        if (same_structure(model->tmpl, &model->choices[model->structures[i]], &model->choices[choice]))
+        if (same_structure(model->tmpl, &model->choices[model->structures[i]],
+                           &model->choices[choice]))
             return i;
     model->structures[model->structure_count] = choice;
     return model->structure_count++;
 }
 
-static st_code plan_of(st_emit_model *model, st_emit_function *function, size_t choice, size_t *plan,
-                       st_error *error) {
+static st_code plan_of(st_emit_model *model, st_emit_function *function, size_t choice,
+                       size_t *plan, st_error *error)
+{
     for (size_t i = 0; i < function->plan_count; i++) {
         const st_emit_plan *known = &model->plans[function->first_plan + i];
         if (same_plan(model, &model->choices[known->choice], &model->choices[choice])) {
@@ -203,18 +221,20 @@ static st_code plan_of(st_emit_model *model, st_emit_function *function, size_t 
 }
 
 // Which `where` rules a plan out whatever the device; NULL when none does.
-static const st_expression *broken_where(const st_template *tmpl, const st_emit_values *values) {
+static const st_expression *broken_where(const st_template *tmpl, const st_emit_values *values)
+{
     for (size_t i = 0; i < tmpl->where_count; i++)
         if (st_emit_values_truth(values, tmpl->wheres[i]) == 0)
             return tmpl->wheres[i];
     return NULL;
 }
 
-// --- functions ---------------------------------------------------------------------------------------------------------------
+// --- functions -----------------------------------------------------------------------------------
 
 // The smallest size that is nearer to `above` than to `below` on a log scale: their geometric mean,
 // rounded up.
-static int64_t threshold(int64_t below, int64_t above) {
+static int64_t threshold(int64_t below, int64_t above)
+{
     __extension__ typedef unsigned __int128 wide;
     wide product = (wide)(below > 0 ? below : 1) * (wide)(above > 0 ? above : 1);
     uint64_t low = 0, high = (uint64_t)1 << 63; // low² < product <= high²
@@ -228,8 +248,9 @@ static int64_t threshold(int64_t below, int64_t above) {
     return (int64_t)high;
 }
 
-static st_code name_function(st_emit_model *model, st_emit_function *function, const st_choice *choice,
-                             st_error *error) {
+static st_code name_function(st_emit_model *model, st_emit_function *function,
+                             const st_choice *choice, st_error *error)
+{
     const st_template *tmpl = model->tmpl;
     st_text name, upper;
     st_text_init(&name);
@@ -246,15 +267,16 @@ static st_code name_function(st_emit_model *model, st_emit_function *function, c
         st_emit_identifier(word ? word : "other", &name);
     }
     st_emit_upper(st_text_string(&name), &upper);
-    function->name = name.length ? st_text_take(&name) : st_strdup("");
-    function->upper = upper.length ? st_text_take(&upper) : st_strdup("");
+    function->name = name.failed ? NULL : st_strdup(st_text_string(&name));
+    function->upper = name.failed || upper.failed ? NULL : st_strdup(st_text_string(&upper));
     st_text_release(&name);
     st_text_release(&upper);
     return function->name && function->upper ? ST_OK : st_fail_memory(error, "naming a function");
 }
 
 static st_code add_row(st_emit_model *model, st_emit_function *function, size_t choice,
-                       st_error *error) {
+                       st_error *error)
+{
     const st_choice *it = &model->choices[choice];
     st_emit_row *row = &model->rows[model->row_count];
     st_code code = plan_of(model, function, choice, &row->plan, error);
@@ -275,8 +297,8 @@ static st_code add_row(st_emit_model *model, st_emit_function *function, size_t 
         function->class_count++;
     } else if (model->size_count == 1) {
         int axis = model->size_axes[0];
-        row->from = threshold(model->choices[row[-1].choice].problem.value[axis],
-                              it->problem.value[axis]);
+        row->from =
+            threshold(model->choices[row[-1].choice].problem.value[axis], it->problem.value[axis]);
     }
     last->count++;
     const st_expression *broken = broken_where(model->tmpl, &model->plans[row->plan].values);
@@ -287,10 +309,11 @@ static st_code add_row(st_emit_model *model, st_emit_function *function, size_t 
     return ST_OK;
 }
 
-// The default configuration as what is left when no row suits the running device: one block a SM, which is
-// never too many. Left out where a `where` rules it out for this type.
+// The default configuration as what is left when no row suits the running device: one block a SM,
+// which is never too many. Left out where a `where` rules it out for this type.
 static st_code add_default(st_emit_model *model, st_emit_function *function, size_t like,
-                           st_error *error) {
+                           st_error *error)
+{
     st_choice *choice = &model->choices[model->choice_count];
     memset(choice, 0, sizeof *choice);
     choice->problem = model->choices[like].problem;
@@ -314,7 +337,8 @@ static st_code add_default(st_emit_model *model, st_emit_function *function, siz
     return add_row(model, function, model->choice_count - 1, error);
 }
 
-static st_code add_functions(st_emit_model *model, st_error *error) {
+static st_code add_functions(st_emit_model *model, st_error *error)
+{
     st_code code = ST_OK;
     for (size_t i = 0; !code && i < model->given_count;) {
         st_emit_function *function = &model->functions[model->function_count++];
@@ -333,10 +357,12 @@ static st_code add_functions(st_emit_model *model, st_error *error) {
     return code;
 }
 
-// --- the whole ------------------------------------------------------------------------------------------------------------------
+// --- the whole -----------------------------------------------------------------------------------
 
-static void mark_facts(st_emit_model *model) {
-    static const char *const always[] = {"CC", "SM_COUNT", "MAX_THREADS_PER_BLOCK", "SMEM_PER_BLOCK"};
+static void mark_facts(st_emit_model *model)
+{
+    static const char *const always[] = {"CC", "SM_COUNT", "MAX_THREADS_PER_BLOCK",
+                                         "SMEM_PER_BLOCK"};
     const st_template *tmpl = model->tmpl;
     for (size_t i = 0; i < st_emit_fact_count(); i++) {
         int slot = tmpl->fact_slots[i];
@@ -352,9 +378,9 @@ static void mark_facts(st_emit_model *model) {
             model->fact_used[i] |= st_expression_uses(tmpl->buffers[j].count, slot);
         for (size_t j = 0; j < tmpl->step_count; j++) {
             const st_step *step = &tmpl->steps[j];
-            const st_expression *used[] = {step->when, step->smem, step->cluster, step->dependent,
-                                           step->grid[0], step->grid[1], step->grid[2],
-                                           step->block[0], step->block[1], step->block[2]};
+            const st_expression *used[] = {
+                step->when,    step->smem,    step->cluster,  step->dependent, step->grid[0],
+                step->grid[1], step->grid[2], step->block[0], step->block[1],  step->block[2]};
             for (size_t k = 0; k < sizeof used / sizeof used[0]; k++)
                 model->fact_used[i] |= used[k] && st_expression_uses(used[k], slot);
             for (size_t k = 0; k < step->argument_count; k++)
@@ -365,7 +391,8 @@ static void mark_facts(st_emit_model *model) {
 }
 
 st_code st_emit_model_make(const st_template *tmpl, const st_choice *choices, size_t count,
-                           const st_emit_options *options, st_emit_model *out, st_error *error) {
+                           const st_emit_options *options, st_emit_model *out, st_error *error)
+{
     memset(out, 0, sizeof *out);
     out->tmpl = tmpl;
     out->options = options;
@@ -408,7 +435,8 @@ st_code st_emit_model_make(const st_template *tmpl, const st_choice *choices, si
     return code;
 }
 
-void st_emit_model_release(st_emit_model *model) {
+void st_emit_model_release(st_emit_model *model)
+{
     for (size_t i = 0; i < model->function_count; i++) {
         st_free(model->functions[i].name);
         st_free(model->functions[i].upper);
@@ -427,10 +455,12 @@ void st_emit_model_release(st_emit_model *model) {
 }
 
 const st_choice *st_emit_row_choice(const st_emit_model *model, const st_emit_function *function,
-                                    size_t row) {
+                                    size_t row)
+{
     return &model->choices[model->rows[function->first_row + row].choice];
 }
 
-size_t st_emit_row_plan(const st_emit_model *model, const st_emit_function *function, size_t row) {
+size_t st_emit_row_plan(const st_emit_model *model, const st_emit_function *function, size_t row)
+{
     return model->rows[function->first_row + row].plan;
 }

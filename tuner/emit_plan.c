@@ -1,295 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA host functions, printed from the launch plan. Everything is a template, so that what is not
-// called costs nothing; nothing allocates, synchronises or keeps state but facts of devices that never
-// change, in atomics. In the header's namespace `host`.
+// The CUDA host functions, printed from the launch plan. Everything is a template, so that what is
+// not called costs nothing; nothing allocates, synchronises or keeps state but facts of devices
+// that never change, in atomics. In the header's namespace `host`.
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
 
 #include <string.h>
 
 st_type_id st_emit_buffer_type(const st_template *tmpl, const st_problem *problem,
-                               const st_buffer *buffer) {
+                               const st_buffer *buffer)
+{
     const st_type *type = st_problem_type(tmpl, problem);
     if (strcmp(buffer->type_word, "reference_T") == 0)
         return type && type->is_float ? ST_F64 : type ? type->id : ST_F64;
     for (size_t i = 0; type && i < tmpl->axis_count; i++)
-        if (tmpl->axes[i].kind == ST_AXIS_TYPE && strcmp(tmpl->axes[i].name, buffer->type_word) == 0)
+        if (tmpl->axes[i].kind == ST_AXIS_TYPE &&
+            strcmp(tmpl->axes[i].name, buffer->type_word) == 0)
             return type->id;
     const st_type *named = st_type_find(buffer->type_word);
     return named ? named->id : type ? type->id : ST_U8;
 }
 
-// --- what all functions share: printed with $ for the base name ----------------------------------------------
-
-static const char common_text[] =
-    "// What was asked of a device is kept by ordinal: facts that never change, each thread stores the same.\n"
-    "template <class Unused> struct cache {\n"
-    "    static std::atomic<int> ready[64], code_cc[64];\n"
-    "    static std::atomic<long long> fact[64][FACTS];\n"
-    "};\n"
-    "template <class Unused> std::atomic<int> cache<Unused>::ready[64];\n"
-    "template <class Unused> std::atomic<int> cache<Unused>::code_cc[64];\n"
-    "template <class Unused> std::atomic<long long> cache<Unused>::fact[64][FACTS];\n"
-    "\n"
-    "inline cudaError_t ask(cudaDeviceAttr attribute, int ordinal, long long *value)\n"
-    "{\n"
-    "    int number = 0;\n"
-    "    const cudaError_t error = cudaDeviceGetAttribute(&number, attribute, ordinal);\n"
-    "    *value = number;\n"
-    "    return error;\n"
-    "}\n"
-    "\n"
-    "template <class Unused> inline cudaError_t ask_device(int ordinal, $_facts *facts)\n"
-    "{\n"
-    "    long long major = 0, minor = 0;\n"
-    "    cudaError_t error = ask(cudaDevAttrComputeCapabilityMajor, ordinal, &major);\n"
-    "    if (error == cudaSuccess)\n"
-    "        error = ask(cudaDevAttrComputeCapabilityMinor, ordinal, &minor);\n"
-    "    facts->cc = facts->code_cc = major * 10 + minor;\n"
-    "    facts->complete = 1;\n"
-    "ASK"
-    "    return error;\n"
-    "}\n"
-    "\n"
-    "template <class Unused> inline cudaError_t device_facts(int ordinal, $_facts *facts)\n"
-    "{\n"
-    "    typedef cache<Unused> kept;\n"
-    "    if (ordinal < 0 || ordinal >= 64 || !kept::ready[ordinal].load(std::memory_order_acquire)) {\n"
-    "        const cudaError_t error = ask_device<Unused>(ordinal, facts);\n"
-    "        if (error != cudaSuccess || ordinal < 0 || ordinal >= 64)\n"
-    "            return error;\n"
-    "STORE"
-    "        kept::ready[ordinal].store(1, std::memory_order_release);\n"
-    "        return cudaSuccess;\n"
-    "    }\n"
-    "    facts->complete = 1;\n"
-    "LOAD"
-    "    facts->code_cc = facts->cc;\n"
-    "    return cudaSuccess;\n"
-    "}\n"
-    "\n"
-    "// Tells what the loaded code was compiled for: code for an older architecture runs on a newer one, without\n"
-    "// what only the newer has.\n"
-    "template <class Unused> __global__ void probe() {}\n"
-    "\n"
-    "template <class Unused> inline cudaError_t current_device(int *ordinal, $_facts *facts)\n"
-    "{\n"
-    "    typedef cache<Unused> kept;\n"
-    "    cudaError_t error = cudaGetDevice(ordinal);\n"
-    "    if (error == cudaSuccess)\n"
-    "        error = device_facts<Unused>(*ordinal, facts);\n"
-    "    if (error != cudaSuccess)\n"
-    "        return error;\n"
-    "    const bool keep = *ordinal >= 0 && *ordinal < 64;\n"
-    "    int code = keep ? kept::code_cc[*ordinal].load(std::memory_order_relaxed) : 0;\n"
-    "    if (code == 0) {\n"
-    "        cudaFuncAttributes attributes;\n"
-    "        void (*kernel)() = probe<Unused>;\n"
-    "        error = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(kernel));\n"
-    "        if (error != cudaSuccess)\n"
-    "            return error;\n"
-    "        code = attributes.ptxVersion;\n"
-    "        if (keep)\n"
-    "            kept::code_cc[*ordinal].store(code, std::memory_order_relaxed);\n"
-    "    }\n"
-    "    if (code < facts->cc)\n"
-    "        facts->code_cc = code;\n"
-    "    return cudaSuccess;\n"
-    "}\n"
-    "\n"
-    "// Architectures that this file is compiled for (cc * 10); without the macro, the device's own.\n"
-    "template <class Unused> inline int code_archs(long long cc, int *archs, int capacity)\n"
-    "{\n"
-    "#ifdef __CUDA_ARCH_LIST__\n"
-    "    static const int listed[] = {__CUDA_ARCH_LIST__};\n"
-    "    int count = 0;\n"
-    "    for (unsigned i = 0; i < sizeof listed / sizeof listed[0]; i++)\n"
-    "        if (listed[i] / 10 <= cc && count < capacity)\n"
-    "            archs[count++] = listed[i] / 10;\n"
-    "    return count;\n"
-    "#else\n"
-    "    archs[0] = (int)cc;\n"
-    "    return capacity > 0;\n"
-    "#endif\n"
-    "}\n"
-    "\n"
-    "// A buffer of the temporary storage, aligned to 256 bytes. Sizes beyond half of the address space become\n"
-    "// that, which no storage has.\n"
-    "inline size_t reserve(size_t *bytes, long long count, size_t element)\n"
-    "{\n"
-    "    const size_t most = ~(size_t)0 >> 1, at = (*bytes + 255) & ~(size_t)255;\n"
-    "    const size_t wanted = count > 0 ? (size_t)count : 0;\n"
-    "    *bytes = at > most || wanted > (most - at) / element ? most + 1 : at + wanted * element;\n"
-    "    return at;\n"
-    "}\n"
-    "\n"
-    "inline long long alignment_of(const void *pointer)\n"
-    "{\n"
-    "    const size_t address = reinterpret_cast<size_t>(pointer) | 256;\n"
-    "    return (long long)(address & (~address + 1));\n"
-    "}\n"
-    "\n"
-    "struct shape {\n"
-    "    long long grid[3], block[3], shared, cluster, dependent;\n"
-    "};\n"
-    "\n"
-    "// Once a device and kernel: as much shared memory as a block may have, clusters beyond 8 blocks. The same\n"
-    "// values from every thread, so that none takes away what another has set.\n"
-    "inline cudaError_t prepare(const void *kernel, const $_facts &facts, int ordinal,\n"
-    "                           std::atomic<unsigned long long> *done)\n"
-    "{\n"
-    "    const unsigned long long bit = ordinal >= 0 && ordinal < 64 ? 1ull << ordinal : 0;\n"
-    "    if (done->load(std::memory_order_acquire) & bit)\n"
-    "        return cudaSuccess;\n"
-    "    cudaFuncAttributes attributes;\n"
-    "    cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);\n"
-    "    const int most = (int)facts.smem_per_block - (int)attributes.sharedSizeBytes;\n"
-    "    if (error == cudaSuccess && most > attributes.maxDynamicSharedSizeBytes)\n"
-    "        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);\n"
-    "    if (error == cudaSuccess && facts.code_cc >= 90)\n"
-    "        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);\n"
-    "    if (error == cudaSuccess)\n"
-    "        done->fetch_or(bit, std::memory_order_release);\n"
-    "    return error;\n"
-    "}\n"
-    "\n"
-    "template <class T> struct same { typedef T type; };\n"
-    "\n"
-    "// An empty grid is no launch: there is nothing to do.\n"
-    "template <class... A>\n"
-    "inline cudaError_t launch(void (*kernel)(A...), const $_facts &facts, int ordinal,\n"
-    "                          std::atomic<unsigned long long> *prepared, const shape &form,\n"
-    "                          cudaStream_t stream, typename same<A>::type... arguments)\n"
-    "{\n"
-    "    const void *const function = reinterpret_cast<const void *>(kernel);\n"
-    "    for (int i = 0; i < 3; i++) {\n"
-    "        if (form.grid[i] == 0)\n"
-    "            return cudaSuccess;\n"
-    "        if (form.grid[i] < 0 || form.grid[i] > 2147483647 || form.block[i] < 1 || form.block[i] > 1024)\n"
-    "            return cudaErrorInvalidConfiguration;\n"
-    "    }\n"
-    "    if (form.shared < 0 || form.shared > facts.smem_per_block || form.cluster < 1 ||\n"
-    "        form.cluster > 1024 || (form.cluster > 1 && facts.code_cc < 90))\n"
-    "        return cudaErrorInvalidConfiguration;\n"
-    "    if (prepared && (form.shared > 0 || form.cluster > 8)) {\n"
-    "        const cudaError_t error = prepare(function, facts, ordinal, prepared);\n"
-    "        if (error != cudaSuccess)\n"
-    "            return error;\n"
-    "    }\n"
-    "    void *pointers[] = {const_cast<void *>(static_cast<const void *>(&arguments))..., nullptr};\n"
-    "    const dim3 grid((unsigned)form.grid[0], (unsigned)form.grid[1], (unsigned)form.grid[2]);\n"
-    "    const dim3 block((unsigned)form.block[0], (unsigned)form.block[1], (unsigned)form.block[2]);\n"
-    "    const bool dependent = form.dependent != 0 && facts.code_cc >= 90;\n"
-    "    if (form.cluster == 1 && !dependent)\n"
-    "        return cudaLaunchKernel(function, grid, block, pointers, (size_t)form.shared, stream);\n"
-    "    cudaLaunchAttribute attributes[2];\n"
-    "    cudaLaunchConfig_t config = cudaLaunchConfig_t();\n"
-    "    config.gridDim = grid;\n"
-    "    config.blockDim = block;\n"
-    "    config.dynamicSmemBytes = (size_t)form.shared;\n"
-    "    config.stream = stream;\n"
-    "    config.attrs = attributes;\n"
-    "    if (form.cluster > 1) {\n"
-    "        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
-    "        attributes[config.numAttrs].val.clusterDim.x = (unsigned)form.cluster;\n"
-    "        attributes[config.numAttrs].val.clusterDim.y = 1;\n"
-    "        attributes[config.numAttrs].val.clusterDim.z = 1;\n"
-    "        config.numAttrs++;\n"
-    "    }\n"
-    "    if (dependent) {\n"
-    "        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
-    "        attributes[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;\n"
-    "        config.numAttrs++;\n"
-    "    }\n"
-    "    return cudaLaunchKernelExC(&config, function, pointers);\n"
-    "}\n"
-    "\n";
-
-typedef enum fact_use { FACT_ASK, FACT_STORE, FACT_LOAD } fact_use;
-
-static void ask_fact(const st_emit_fact *fact, st_text *out) {
-    if (strcmp(fact->field, "max_cluster") == 0)
-        st_text_add(out, "    facts->max_cluster = facts->cc >= 90 ? 8 : 1;\n");
-    else if (strcmp(fact->field, "memory_bytes") == 0)
-        st_text_add(out, "    facts->memory_bytes = 0;\n"
-                         "    if (error == cudaSuccess) {\n"
-                         "        cudaDeviceProp properties;\n"
-                         "        error = cudaGetDeviceProperties(&properties, ordinal);\n"
-                         "        facts->memory_bytes = (long long)properties.totalGlobalMem;\n"
-                         "    }\n");
-    else if (fact->attribute)
-        st_text_addf(out,
-                     "    if (error == cudaSuccess)\n"
-                     "        error = ask(%s, ordinal, &facts->%s);\n",
-                     fact->attribute, fact->field);
-}
-
-static void add_facts(const st_emit_model *model, fact_use use, st_text *out) {
-    size_t place = 0;
-    for (size_t i = 0; i < st_emit_fact_count(); i++) {
-        const st_emit_fact *fact = st_emit_fact_of(i);
-        if (!model->fact_used[i])
-            continue;
-        if (use == FACT_ASK)
-            ask_fact(fact, out);
-        else if (use == FACT_STORE)
-            st_text_addf(out,
-                         "        kept::fact[ordinal][%zu].store(facts->%s, std::memory_order_relaxed);\n",
-                         place, fact->field);
-        else
-            st_text_addf(out,
-                         "    facts->%s = kept::fact[ordinal][%zu].load(std::memory_order_relaxed);\n",
-                         fact->field, place);
-        place++;
-    }
-}
-
-static size_t facts_used(const st_emit_model *model) {
-    size_t count = 0;
-    for (size_t i = 0; i < st_emit_fact_count(); i++)
-        count += model->fact_used[i];
-    return count;
-}
-
-void st_emit_host_common(const st_emit_model *model, st_text *out) {
-    static const struct { const char *word; int use; } words[] = {
-        {"ASK", FACT_ASK}, {"STORE", FACT_STORE}, {"LOAD", FACT_LOAD}};
-    for (const char *at = common_text; *at;) {
-        size_t span = strcspn(at, "$AFLS");
-        st_text_add_bytes(out, at, span);
-        at += span;
-        if (!*at)
-            break;
-        size_t length = 1;
-        if (*at == '$') {
-            st_text_add(out, model->base);
-        } else if (strncmp(at, "FACTS", 5) == 0) {
-            st_text_addf(out, "%zu", facts_used(model));
-            length = 5;
-        } else {
-            bool found = false;
-            for (size_t i = 0; !found && i < 3; i++)
-                if (strncmp(at, words[i].word, strlen(words[i].word)) == 0) {
-                    add_facts(model, (fact_use)words[i].use, out);
-                    length = strlen(words[i].word);
-                    found = true;
-                }
-            if (!found)
-                st_text_add_bytes(out, at, 1);
-        }
-        at += length;
-    }
-}
-
-// --- one plan -----------------------------------------------------------------------------------------------------
+// --- one plan ------------------------------------------------------------------------------------
 
 // Helpers are named by what tells the functions of one header apart: "f32_sum_run_0".
-static void add_function_name(const st_emit_function *function, const char *end, st_text *out) {
+static void add_function_name(const st_emit_function *function, const char *end, st_text *out)
+{
     st_text_addf(out, "%s%s", *function->name ? function->name : "all", end);
 }
 
 // Is the buffer touched by a step that this plan may take?
-static bool uses_buffer(const st_emit_plan *plan, int buffer) {
+static bool uses_buffer(const st_emit_plan *plan, int buffer)
+{
     const st_template *tmpl = plan->values.tmpl;
     for (size_t i = 0; i < tmpl->step_count; i++) {
         const st_step *step = &tmpl->steps[i];
@@ -304,13 +46,16 @@ static bool uses_buffer(const st_emit_plan *plan, int buffer) {
     return false;
 }
 
-static const st_type *buffer_type(const st_emit_model *model, const st_emit_plan *plan, size_t buffer) {
+static const st_type *buffer_type(const st_emit_model *model, const st_emit_plan *plan,
+                                  size_t buffer)
+{
     return st_type_of(st_emit_buffer_type(model->tmpl, &model->choices[plan->choice].problem,
                                           &model->tmpl->buffers[buffer]));
 }
 
 // The temporary buffers that the plan uses; `offsets`: keep where each stands.
-static void add_layout(const st_emit_model *model, st_emit_plan *plan, bool offsets, st_text *out) {
+static void add_layout(const st_emit_model *model, st_emit_plan *plan, bool offsets, st_text *out)
+{
     const st_template *tmpl = model->tmpl;
     for (size_t i = 0; i < tmpl->buffer_count; i++) {
         if (tmpl->buffers[i].role != ST_BUFFER_TEMP || !uses_buffer(plan, (int)i))
@@ -325,7 +70,8 @@ static void add_layout(const st_emit_model *model, st_emit_plan *plan, bool offs
 }
 
 static void add_bytes_function(st_emit_model *model, const st_emit_function *function, size_t p,
-                               st_text *out) {
+                               st_text *out)
+{
     st_emit_plan *plan = &model->plans[function->first_plan + p];
     st_text layout;
     st_text_init(&layout);
@@ -346,14 +92,16 @@ static void add_bytes_function(st_emit_model *model, const st_emit_function *fun
 }
 
 static void add_pointer(const st_emit_model *model, const st_emit_plan *plan, size_t buffer,
-                        st_text *out) {
+                        st_text *out)
+{
     st_text_add(out, "(");
     bool temp = model->tmpl->buffers[buffer].role == ST_BUFFER_TEMP;
     st_text_addf(out, "%s *)%s%s%s", buffer_type(model, plan, buffer)->device_name,
                  temp ? "(base_ + at_" : "b_", model->tmpl->buffers[buffer].name, temp ? ")" : "");
 }
 
-static bool is_argument(const st_emit_model *model, int buffer) {
+static bool is_argument(const st_emit_model *model, int buffer)
+{
     if (model->tmpl->buffers[buffer].role == ST_BUFFER_TEMP)
         return true;
     for (size_t i = 0; i < model->argument_count; i++)
@@ -363,15 +111,18 @@ static bool is_argument(const st_emit_model *model, int buffer) {
 }
 
 static st_code refuse_buffer(const st_emit_model *model, const st_step *step, int buffer,
-                             st_error *error) {
+                             st_error *error)
+{
     return st_fail(error, ST_USAGE, "Add it to host_args, or make it a temp buffer.",
                    "%s:%d: the header's host function does not get buffer `%s`", model->tmpl->path,
                    step->line, model->tmpl->buffers[buffer].name);
 }
 
 static void add_zero(const st_emit_model *model, st_emit_plan *plan, const st_step *step,
-                     const char *indent, st_text *out) {
-    st_text_addf(out, "%s{\n%s    size_t size_ = 0;\n%s    reserve(&size_, ", indent, indent, indent);
+                     const char *indent, st_text *out)
+{
+    st_text_addf(out, "%s{\n%s    size_t size_ = 0;\n%s    reserve(&size_, ", indent, indent,
+                 indent);
     st_emit_values_print(&plan->values, model->tmpl->buffers[step->buffer].count, 0, out);
     st_text_addf(out, ", %zu);\n%s    if (size_ > 0)\n%s        error_ = cudaMemsetAsync(",
                  buffer_type(model, plan, (size_t)step->buffer)->size, indent, indent);
@@ -379,7 +130,8 @@ static void add_zero(const st_emit_model *model, st_emit_plan *plan, const st_st
     st_text_addf(out, ", 0, size_, stream_);\n%s}\n", indent);
 }
 
-static void add_dims(st_emit_values *values, st_expression *const *dims, st_text *out) {
+static void add_dims(st_emit_values *values, st_expression *const *dims, st_text *out)
+{
     st_text_add(out, "{");
     for (int d = 0; d < ST_MAX_DIMS; d++) {
         st_text_add(out, d ? ", " : "");
@@ -389,7 +141,8 @@ static void add_dims(st_emit_values *values, st_expression *const *dims, st_text
 }
 
 static void add_kernel(const st_emit_model *model, const st_emit_plan *plan, const st_step *step,
-                       st_text *out) {
+                       st_text *out)
+{
     // Not found by the search from namespace `host` alone: a helper there may bear the same name.
     st_text_add(out, "::simtune_@HASH8@::");
     if (!model->tmpl->is_config)
@@ -401,7 +154,8 @@ static void add_kernel(const st_emit_model *model, const st_emit_plan *plan, con
 }
 
 static void add_launch(const st_emit_model *model, st_emit_plan *plan, const st_step *step,
-                       const char *indent, st_text *out) {
+                       const char *indent, st_text *out)
+{
     st_emit_values *values = &plan->values;
     int64_t shared, cluster;
     bool no_shared = st_emit_values_known(values, step->smem, 0, &shared) && shared == 0;
@@ -438,7 +192,8 @@ static void add_launch(const st_emit_model *model, st_emit_plan *plan, const st_
 }
 
 static st_code add_step(st_emit_model *model, st_emit_plan *plan, size_t index, st_text *out,
-                        st_error *error) {
+                        st_error *error)
+{
     const st_step *step = &model->tmpl->steps[index];
     int truth = st_emit_values_truth(&plan->values, step->when);
     if (truth == 0)
@@ -464,26 +219,29 @@ static st_code add_step(st_emit_model *model, st_emit_plan *plan, size_t index, 
 
 // The buffers that the caller gives, as parameters: "const float *b_in, float *b_out, ".
 static void add_buffer_parameters(const st_emit_model *model, const st_choice *choice,
-                                  const char *prefix, st_text *out) {
+                                  const char *prefix, st_text *out)
+{
     for (size_t i = 0; i < model->argument_count; i++) {
         int buffer = model->arguments[i].buffer;
         if (buffer < 0)
             continue;
         const st_buffer *it = &model->tmpl->buffers[buffer];
         const st_type *type = st_type_of(st_emit_buffer_type(model->tmpl, &choice->problem, it));
-        st_text_addf(out, "%s%s *%s%s, ", it->role == ST_BUFFER_INPUT ? "const " : "", type->host_name,
-                     prefix, it->name);
+        st_text_addf(out, "%s%s *%s%s, ", it->role == ST_BUFFER_INPUT ? "const " : "",
+                     type->host_name, prefix, it->name);
     }
 }
 
-static void add_comment_of(const st_emit_model *model, const st_emit_plan *plan, st_text *out) {
+static void add_comment_of(const st_emit_model *model, const st_emit_plan *plan, st_text *out)
+{
     const st_choice *choice = &model->choices[plan->choice];
     st_text_add(out, "// ");
     st_config_text(model->tmpl, &choice->config, out);
     st_text_addf(out, ", BLOCKS_PER_SM %d\n", choice->blocks_per_sm);
 }
 
-static bool has_temp(const st_emit_model *model, const st_emit_plan *plan) {
+static bool has_temp(const st_emit_model *model, const st_emit_plan *plan)
+{
     for (size_t i = 0; i < model->tmpl->buffer_count; i++)
         if (model->tmpl->buffers[i].role == ST_BUFFER_TEMP && uses_buffer(plan, (int)i))
             return true;
@@ -491,7 +249,8 @@ static bool has_temp(const st_emit_model *model, const st_emit_plan *plan) {
 }
 
 static st_code add_run_function(st_emit_model *model, const st_emit_function *function, size_t p,
-                                st_text *out, st_error *error) {
+                                st_text *out, st_error *error)
+{
     st_emit_plan *plan = &model->plans[function->first_plan + p];
     st_text layout, steps;
     st_text_init(&layout);
@@ -504,21 +263,26 @@ static st_code add_run_function(st_emit_model *model, const st_emit_function *fu
     add_comment_of(model, plan, out);
     st_text_add(out, "template <class Unused> inline cudaError_t ");
     add_function_name(function, "_run_", out);
-    st_text_addf(out, "%zu(const %s_facts &facts, int ordinal_, void *temp_, size_t temp_bytes_, ", p,
-                 model->base);
+    st_text_addf(out, "%zu(const %s_facts &facts, int ordinal_, void *temp_, size_t temp_bytes_, ",
+                 p, model->base);
     add_buffer_parameters(model, &model->choices[plan->choice], "b_", out);
     st_text_add(out, "const long long *sizes, cudaStream_t stream_)\n{\n"
-                     "    (void)sizes, (void)ordinal_;\n"
-                     "    size_t bytes_ = 0;\n");
+                     "    (void)facts, (void)ordinal_, (void)temp_, (void)sizes, (void)stream_");
+    for (size_t i = 0; i < model->argument_count; i++)
+        if (model->arguments[i].buffer >= 0)
+            st_text_addf(out, ", (void)b_%s",
+                         model->tmpl->buffers[model->arguments[i].buffer].name);
+    st_text_add(out, ";\n    size_t bytes_ = 0;\n");
     st_emit_values_declare(&plan->values, "    ", "alignment_of(b_%s)", out);
     st_text_add(out, st_text_string(&layout));
     if (has_temp(model, plan))
-        st_text_add(out, "    const size_t skip_ = (size_t)(0 - reinterpret_cast<size_t>(temp_)) & 255;\n"
-                         "    char *const base_ = static_cast<char *>(temp_) + skip_;\n"
-                         "    if (temp_bytes_ < skip_ || temp_bytes_ - skip_ < bytes_)\n"
-                         "        return cudaErrorInvalidValue;\n");
+        st_text_add(
+            out, "    const size_t skip_ = (size_t)(0 - reinterpret_cast<size_t>(temp_)) & 255;\n"
+                 "    char *const base_ = static_cast<char *>(temp_) + skip_;\n"
+                 "    if (temp_bytes_ < skip_ || temp_bytes_ - skip_ < bytes_)\n"
+                 "        return cudaErrorInvalidValue;\n");
     else
-        st_text_add(out, "    (void)temp_;\n    if (temp_bytes_ < bytes_)\n"
+        st_text_add(out, "    if (temp_bytes_ < bytes_)\n"
                          "        return cudaErrorInvalidValue;\n");
     st_text_add(out, "    cudaError_t error_ = cudaSuccess;\n");
     st_text_add(out, st_text_string(&steps));
@@ -529,10 +293,12 @@ static st_code add_run_function(st_emit_model *model, const st_emit_function *fu
     return code;
 }
 
-// --- the function that people call ---------------------------------------------------------------------------------
+// --- the function that people call ---------------------------------------------------------------
 
 // Does the size of the temporary storage depend on the alignment of a pointer?
-static bool temp_needs_alignment(const st_emit_model *model, const st_emit_function *function) {
+static bool temp_needs_alignment(const st_emit_model *model, const st_emit_function *function,
+                                 st_text *out)
+{
     const st_template *tmpl = model->tmpl;
     for (size_t p = 0; p < function->plan_count; p++) {
         st_emit_plan *plan = &model->plans[function->first_plan + p];
@@ -541,6 +307,7 @@ static bool temp_needs_alignment(const st_emit_model *model, const st_emit_funct
         st_emit_values_forget(&plan->values);
         add_layout(model, plan, false, &scratch);
         st_emit_values_declare(&plan->values, "", "0", &scratch);
+        out->failed |= scratch.failed;
         st_text_release(&scratch);
         for (size_t i = 0; i < tmpl->buffer_count; i++) {
             int slot = tmpl->buffers[i].align_slot;
@@ -552,7 +319,8 @@ static bool temp_needs_alignment(const st_emit_model *model, const st_emit_funct
 }
 
 static void add_cases(const st_emit_model *model, const st_emit_function *function, size_t p,
-                      st_text *out) {
+                      st_text *out)
+{
     st_text_add(out, "   ");
     for (size_t r = 0; r < function->row_count; r++)
         if (st_emit_row_plan(model, function, r) == function->first_plan + p)
@@ -560,7 +328,8 @@ static void add_cases(const st_emit_model *model, const st_emit_function *functi
 }
 
 static void add_temp_function(const st_emit_model *model, const st_emit_function *function,
-                              st_text *out) {
+                              st_text *out)
+{
     st_text_add(out, "template <class Unused> inline size_t ");
     add_function_name(function, "_temp(", out);
     st_text_addf(out,
@@ -576,9 +345,11 @@ static void add_temp_function(const st_emit_model *model, const st_emit_function
     st_text_add(out, "    }\n    return 0;\n}\n\n");
 }
 
-// The boundaries between recorded sizes, of all classes: the storage for n must do for less than n as well.
+// The boundaries between recorded sizes, of all classes: the storage for n must do for less than n
+// as well.
 static size_t add_boundaries(const st_emit_model *model, const st_emit_function *function,
-                             st_text *out) {
+                             st_text *out)
+{
     size_t count = 0;
     for (size_t r = 0; model->size_count == 1 && r < function->row_count; r++) {
         int64_t from = model->rows[function->first_row + r].from;
@@ -592,17 +363,21 @@ static size_t add_boundaries(const st_emit_model *model, const st_emit_function 
 }
 
 static void add_size_function(const st_emit_model *model, const st_emit_function *function,
-                              st_text *out) {
+                              st_text *out)
+{
     st_text boundaries;
     st_text_init(&boundaries);
     size_t boundary_count = add_boundaries(model, function, &boundaries);
-    bool aligned = temp_needs_alignment(model, function);
-    st_text_add(out, "// Enough for these sizes, and smaller ones, on every device of the process.\n"
-                     "template <class Unused> inline cudaError_t ");
+    bool aligned = temp_needs_alignment(model, function, out);
+    st_text_add(out,
+                "// Enough for these sizes, and smaller ones, on every device of the process.\n"
+                "template <class Unused> inline cudaError_t ");
     add_function_name(function, "_size(size_t *temp_bytes_, const long long *sizes)\n{\n", out);
-    st_text_add(out, "    int count_ = 0;\n    size_t most_ = 1;\n"
-                     "    cudaError_t error_ = cudaGetDeviceCount(&count_);\n"
-                     "    for (int ordinal_ = 0; error_ == cudaSuccess && ordinal_ < count_; ordinal_++) {\n");
+    st_text_add(
+        out,
+        "    int count_ = 0;\n    size_t most_ = 1;\n"
+        "    cudaError_t error_ = cudaGetDeviceCount(&count_);\n"
+        "    for (int ordinal_ = 0; error_ == cudaSuccess && ordinal_ < count_; ordinal_++) {\n");
     st_text_addf(out, "        %s_facts facts_;\n", model->base);
     st_text_add(out, "        int archs_[32];\n"
                      "        error_ = device_facts<Unused>(ordinal_, &facts_);\n"
@@ -610,8 +385,9 @@ static void add_size_function(const st_emit_model *model, const st_emit_function
                      "        const int arch_count_ = code_archs<Unused>(facts_.cc, archs_, 32);\n"
                      "        for (int i_ = 0; i_ < arch_count_; i_++) {\n"
                      "            facts_.code_cc = archs_[i_];\n");
-    st_text_addf(out, "            for (long long alignment_ = %s; alignment_ <= 256; alignment_ *= 2) {\n",
-                 aligned ? "1" : "256");
+    st_text_addf(
+        out, "            for (long long alignment_ = %s; alignment_ <= 256; alignment_ *= 2) {\n",
+        aligned ? "1" : "256");
     st_text_add(out, "                size_t bytes_ = ");
     add_function_name(function, "_temp<Unused>(facts_, sizes, alignment_);\n", out);
     st_text_add(out, "                most_ = bytes_ > most_ ? bytes_ : most_;\n");
@@ -636,7 +412,8 @@ static void add_size_function(const st_emit_model *model, const st_emit_function
 }
 
 // A name of the caller's signature; ours end in an underscore.
-static void add_public_name(const char *name, st_text *out) {
+static void add_public_name(const char *name, st_text *out)
+{
     static const char *const taken[] = {"temp", "temp_bytes", "stream"};
     st_text_add(out, name);
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
@@ -644,7 +421,9 @@ static void add_public_name(const char *name, st_text *out) {
             st_text_add(out, "_buffer");
 }
 
-static void add_signature(const st_emit_model *model, const st_emit_function *function, st_text *out) {
+static void add_signature(const st_emit_model *model, const st_emit_function *function,
+                          st_text *out)
+{
     const st_choice *choice = st_emit_row_choice(model, function, 0);
     st_text_addf(out, "inline cudaError_t %s%s%s(void *temp, size_t *temp_bytes", model->base,
                  *function->name ? "_" : "", function->name);
@@ -664,8 +443,10 @@ static void add_signature(const st_emit_model *model, const st_emit_function *fu
     st_text_add(out, ", cudaStream_t stream)\n");
 }
 
-static void add_dispatch(const st_emit_model *model, const st_emit_function *function, st_text *out) {
-    st_text_addf(out, "    int exact_ = 0;\n    switch (%s%s%s_choice(&facts_, sizes_, &exact_)) {\n",
+static void add_dispatch(const st_emit_model *model, const st_emit_function *function, st_text *out)
+{
+    st_text_addf(out,
+                 "    int exact_ = 0;\n    switch (%s%s%s_choice(&facts_, sizes_, &exact_)) {\n",
                  model->base, *function->name ? "_" : "", function->name);
     for (size_t p = 0; p < function->plan_count; p++) {
         add_cases(model, function, p, out);
@@ -679,22 +460,27 @@ static void add_dispatch(const st_emit_model *model, const st_emit_function *fun
             }
         st_text_add(out, "sizes_, stream);\n");
     }
-    st_text_add(out, "    }\n    return cudaErrorNotSupported; // nothing here suits this device\n}\n\n");
+    st_text_add(
+        out, "    }\n    return cudaErrorNotSupported; // nothing here suits this device\n}\n\n");
 }
 
 static void add_public_function(const st_emit_model *model, const st_emit_function *function,
-                                st_text *out) {
+                                st_text *out)
+{
     const st_template *tmpl = model->tmpl;
     st_text_add(out, "template <class Unused = void>\n");
     add_signature(model, function, out);
-    st_text_addf(out, "{\n    %s_facts facts_;\n    int ordinal_ = 0;\n    long long sizes_[%zu];\n"
-                      "    if (temp_bytes == nullptr)\n        return cudaErrorInvalidValue;\n",
+    st_text_addf(out,
+                 "{\n    %s_facts facts_;\n    int ordinal_ = 0;\n    long long sizes_[%zu];\n"
+                 "    if (temp_bytes == nullptr)\n        return cudaErrorInvalidValue;\n",
                  model->base, model->size_count ? model->size_count : 1);
     for (size_t i = 0; i < model->size_count; i++) {
         st_text_addf(out, "    sizes_[%zu] = %s_size(", i, model->base);
         add_public_name(tmpl->axes[model->size_axes[i]].name, out);
-        st_text_addf(out, ");\n    if (sizes_[%zu] == 1ll << 48) // more than can be addressed\n"
-                          "        return cudaErrorInvalidValue;\n", i);
+        st_text_addf(out,
+                     ");\n    if (sizes_[%zu] == 1ll << 48) // more than can be addressed\n"
+                     "        return cudaErrorInvalidValue;\n",
+                     i);
     }
     if (!model->size_count)
         st_text_add(out, "    sizes_[0] = 0;\n");
@@ -706,7 +492,8 @@ static void add_public_function(const st_emit_model *model, const st_emit_functi
 }
 
 st_code st_emit_host_function(st_emit_model *model, const st_emit_function *function, st_text *out,
-                              st_error *error) {
+                              st_error *error)
+{
     st_code code = ST_OK;
     for (size_t p = 0; !code && p < function->plan_count; p++) {
         add_bytes_function(model, function, p, out);

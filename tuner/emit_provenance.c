@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine-readable block: one comment line "// simtune-provenance {…}" for the header, then one a row.
-// JSON with sorted keys; written and read here alone. A reader of a later simtune reads every older schema;
-// this one refuses a newer.
+// The machine-readable block: one comment line "// simtune-provenance {…}" for the header, then one
+// a row. JSON with sorted keys; written and read here alone. A reader of a later simtune reads
+// every older schema; this one refuses a newer.
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/base/version.h"
@@ -15,18 +15,21 @@
 #define ST_PROVENANCE_SCHEMA 1
 static const char line_start[] = "// simtune-provenance ";
 
-// --- writing -----------------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
-static bool put(json_t *object, const char *key, json_t *value) {
+static bool put(json_t *object, const char *key, json_t *value)
+{
     return json_object_set_new(object, key, value) == 0;
 }
 
 // What is known of the text, or null: unknown is not "".
-static json_t *text_or_null(const char *text) {
+static json_t *text_or_null(const char *text)
+{
     return text && *text ? json_string(text) : json_null();
 }
 
-static void add_line(json_t *object, bool whole, st_text *out) {
+static void add_line(json_t *object, bool whole, st_text *out)
+{
     if (object && whole) {
         st_text_add(out, line_start);
         st_json_print(object, out);
@@ -37,7 +40,8 @@ static void add_line(json_t *object, bool whole, st_text *out) {
     json_decref(object);
 }
 
-static void add_header_line(const st_emit_model *model, st_text *out) {
+static void add_header_line(const st_emit_model *model, st_text *out)
+{
     json_t *object = json_object();
     bool whole = object && put(object, "schema", json_integer(ST_PROVENANCE_SCHEMA)) &&
                  put(object, "tool", json_string("simtune " SIMTUNE_VERSION)) &&
@@ -51,7 +55,8 @@ static void add_header_line(const st_emit_model *model, st_text *out) {
     add_line(object, whole, out);
 }
 
-static bool put_numbers(json_t *object, const st_choice *choice) {
+static bool put_numbers(json_t *object, const st_choice *choice)
+{
     return put(object, "cc", json_integer(choice->device_class.cc)) &&
            put(object, "sm_count", json_integer(choice->device_class.sm_count)) &&
            put(object, "memory_bytes",
@@ -71,7 +76,8 @@ static bool put_numbers(json_t *object, const st_choice *choice) {
            put(object, "emulated", json_boolean(choice->emulated));
 }
 
-static void add_choice_line(const st_template *tmpl, const st_choice *choice, st_text *out) {
+static void add_choice_line(const st_template *tmpl, const st_choice *choice, st_text *out)
+{
     st_text problem, config;
     st_text_init(&problem);
     st_text_init(&config);
@@ -79,7 +85,8 @@ static void add_choice_line(const st_template *tmpl, const st_choice *choice, st
     st_config_text(tmpl, &choice->config, &config);
     json_t *object = json_object();
     // What the compile pool gives NVRTC beside arch and macros (tuner/gpu/compile_child.c).
-    const char *flags = choice->emulated || choice->predicted ? NULL : "--std=c++11 -lineinfo -default-device";
+    const char *flags =
+        choice->emulated || choice->predicted ? NULL : "--std=c++11 -lineinfo -default-device";
     bool whole = object && !problem.failed && !config.failed &&
                  put(object, "problem", json_string(st_text_string(&problem))) &&
                  put(object, "config", json_string(st_text_string(&config))) &&
@@ -96,17 +103,19 @@ static void add_choice_line(const st_template *tmpl, const st_choice *choice, st
     st_text_release(&config);
 }
 
-void st_emit_provenance(const st_emit_model *model, st_text *out) {
+void st_emit_provenance(const st_emit_model *model, st_text *out)
+{
     add_header_line(model, out);
     for (size_t i = 0; i < model->given_count; i++)
         add_choice_line(model->tmpl, &model->choices[i], out);
 }
 
-// --- reading --------------------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 // Fills `out` when the key holds a text that fits; null and absent leave it empty.
 static st_code get_text(const json_t *object, const char *key, char *out, size_t capacity,
-                        st_error *error) {
+                        st_error *error)
+{
     const json_t *found = json_object_get(object, key);
     out[0] = '\0';
     if (!found || json_is_null(found))
@@ -119,7 +128,8 @@ static st_code get_text(const json_t *object, const char *key, char *out, size_t
 }
 
 static st_code get_whole(const json_t *object, const char *key, int64_t low, int64_t high,
-                         int64_t missing, int64_t *out, st_error *error) {
+                         int64_t missing, int64_t *out, st_error *error)
+{
     const json_t *found = json_object_get(object, key);
     *out = missing;
     if (!found || json_is_null(found))
@@ -131,7 +141,8 @@ static st_code get_whole(const json_t *object, const char *key, int64_t low, int
 }
 
 static st_code read_texts(const st_template *tmpl, const json_t *object, st_choice *out,
-                          st_error *error) {
+                          st_error *error)
+{
     const char *text;
     st_code code = st_json_get_string(object, "problem", &text, error);
     if (!code)
@@ -155,7 +166,8 @@ static st_code read_texts(const st_template *tmpl, const json_t *object, st_choi
     return code;
 }
 
-static st_code read_numbers(const json_t *object, st_choice *out, st_error *error) {
+static st_code read_numbers(const json_t *object, st_choice *out, st_error *error)
+{
     static const int64_t missing_number = INT64_MIN;
     int64_t cc = 0, sm_count = 0, blocks = 0, samples = 0, tied = 0;
     st_code code = get_whole(object, "cc", 1, 10000, missing_number, &cc, error);
@@ -195,7 +207,8 @@ static st_code read_numbers(const json_t *object, st_choice *out, st_error *erro
 
 // The header's own line: is it one that we can read, of this template?
 static st_code check_header_line(const st_template *tmpl, const json_t *object, int64_t *rows,
-                                 st_error *error) {
+                                 st_error *error)
+{
     int64_t schema = 0;
     const char *family = NULL, *hash = NULL;
     st_code code = st_json_get_int(object, "schema", &schema, error);
@@ -206,8 +219,8 @@ static st_code check_header_line(const st_template *tmpl, const json_t *object, 
     if (!code)
         code = st_json_get_string(object, "family", &family, error);
     if (!code && strcmp(family, tmpl->family) != 0)
-        return st_fail(error, ST_FAILED, "Write to another file.", "it is a header of %s, not of %s",
-                       family, tmpl->family);
+        return st_fail(error, ST_FAILED, "Write to another file.",
+                       "it is a header of %s, not of %s", family, tmpl->family);
     if (!code)
         code = st_json_get_string(object, "template", &hash, error);
     if (!code)
@@ -227,7 +240,8 @@ typedef struct reader {
     int64_t rows; // that the header's line promises; -1 before it
 } reader;
 
-static st_code keep_choice(reader *state, const json_t *object, st_error *error) {
+static st_code keep_choice(reader *state, const json_t *object, st_error *error)
+{
     st_choice choice;
     memset(&choice, 0, sizeof choice);
     st_code code = read_texts(state->tmpl, object, &choice, error);
@@ -254,7 +268,8 @@ static st_code keep_choice(reader *state, const json_t *object, st_error *error)
     return ST_OK;
 }
 
-static st_code read_line(reader *state, const char *line, size_t length, st_error *error) {
+static st_code read_line(reader *state, const char *line, size_t length, st_error *error)
+{
     json_t *object = NULL;
     st_code code = st_json_parse(line, length, "simtune-provenance", &object, error);
     if (!code && !json_is_object(object))
@@ -267,7 +282,8 @@ static st_code read_line(reader *state, const char *line, size_t length, st_erro
     return code;
 }
 
-static st_code read_block(reader *state, const char *text, st_error *error) {
+static st_code read_block(reader *state, const char *text, st_error *error)
+{
     const size_t start = sizeof line_start - 1;
     for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
@@ -284,13 +300,14 @@ static st_code read_block(reader *state, const char *text, st_error *error) {
                        "it is no header that simtune made");
     if (state->rows != (int64_t)state->seen)
         return st_fail(error, ST_FAILED, "Make it anew.",
-                       "its provenance block is damaged: %zu rows where %lld are announced", state->seen,
-                       (long long)state->rows);
+                       "its provenance block is damaged: %zu rows where %lld are announced",
+                       state->seen, (long long)state->rows);
     return ST_OK;
 }
 
 st_code st_emit_read(const st_template *tmpl, const char *path, const st_device_class *except,
-                     st_choice **choices, size_t *count, st_error *error) {
+                     st_choice **choices, size_t *count, st_error *error)
+{
     *choices = NULL;
     *count = 0;
     if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))

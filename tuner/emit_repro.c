@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A standalone program for one candidate: its kernels, the launches of its plan with the numbers of its
-// device, simple inputs, a check where one is easy, and times. For a person with nvcc, ncu or a debugger.
+// A standalone program for one candidate: its kernels, the launches of its plan with the numbers of
+// its device, simple inputs, a check where one is easy, and times. For a person with nvcc, ncu or a
+// debugger.
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
@@ -16,6 +17,7 @@ typedef struct repro {
     st_emit_kernels kernels;
 } repro;
 
+// clang-format off
 static const char helpers_text[] =
     "#define CHECK(call)                                                                          \\\n"
     "    do {                                                                                     \\\n"
@@ -105,10 +107,12 @@ static const char timing_text[] =
     "    // With launch overhead, the cache as it is: not the time that simtune stores.\n"
     "    std::printf(\"median %.2f us of %zu runs, fastest %.2f us\", times[times.size() / 2] * 1e3, times.size(),\n"
     "                times[0] * 1e3);\n";
+// clang-format on
 
-// --- the first comment --------------------------------------------------------------------------------------------
+// --- the first comment ---------------------------------------------------------------------------
 
-static void add_comment(const repro *it, st_text *out) {
+static void add_comment(const repro *it, st_text *out)
+{
     const st_choice *choice = it->choice;
     st_text_add(out, "// ");
     st_emit_comment(it->tmpl->family, out);
@@ -131,36 +135,41 @@ static void add_comment(const repro *it, st_text *out) {
         st_text_addf(out, ", measured %.2f us on %s", choice->median_ns / 1e3, date);
     }
     long long cc = (long long)it->device->cc;
-    st_text_addf(out,
-                 "\n//\n// nvcc -std=c++11 -O3 -lineinfo -arch=sm_%lld repro.cu -o repro && ./repro\n"
-                 "// ncu --set full --import-source yes -k 'regex:",
-                 cc);
+    st_text_addf(
+        out,
+        "\n//\n// nvcc -std=c++11 -O3 -lineinfo -arch=sm_%lld repro.cu -o repro && ./repro\n"
+        "// ncu --set full --import-source yes -k 'regex:",
+        cc);
     size_t listed = 0;
     for (size_t i = 0; i < it->tmpl->step_count; i++)
         if (it->tmpl->steps[i].kind == ST_STEP_LAUNCH)
             st_text_addf(out, "%s%s", listed++ ? "|" : "", it->tmpl->steps[i].kernel);
-    st_text_addf(out,
-                 "' -c 4 ./repro\n// compute-sanitizer --tool memcheck ./repro (or racecheck, synccheck, initcheck)\n\n");
+    st_text_addf(out, "' -c 4 ./repro\n// compute-sanitizer --tool memcheck ./repro (or racecheck, "
+                      "synccheck, initcheck)\n\n");
 }
 
-// --- buffers and launches -------------------------------------------------------------------------------------------
+// --- buffers and launches ------------------------------------------------------------------------
 
-static bool is_ours(const st_buffer *buffer) {
+static bool is_ours(const st_buffer *buffer)
+{
     return buffer->role != ST_BUFFER_EXPECTED && buffer->role != ST_BUFFER_MAGNITUDE;
 }
 
-static const st_type *type_of(const repro *it, const st_buffer *buffer) {
+static const st_type *type_of(const repro *it, const st_buffer *buffer)
+{
     return st_type_of(st_emit_buffer_type(it->tmpl, &it->choice->problem, buffer));
 }
 
-static st_code count_of(const repro *it, const st_buffer *buffer, int64_t *count, st_error *error) {
+static st_code count_of(const repro *it, const st_buffer *buffer, int64_t *count, st_error *error)
+{
     st_code code = st_bindings_evaluate(&it->bindings, buffer->count, 0, count, error);
     if (!code && *count < 0)
         *count = 0;
     return code;
 }
 
-static void add_buffers(const repro *it, st_text *out) {
+static void add_buffers(const repro *it, st_text *out)
+{
     for (size_t i = 0; i < it->tmpl->buffer_count; i++)
         if (is_ours(&it->tmpl->buffers[i]))
             st_text_addf(out, "static void *buffer_%s;\n", it->tmpl->buffers[i].name);
@@ -168,11 +177,12 @@ static void add_buffers(const repro *it, st_text *out) {
 }
 
 static st_code add_argument(const repro *it, const st_argument *argument, st_text *out,
-                            st_error *error) {
+                            st_error *error)
+{
     if (argument->buffer >= 0) {
         const st_buffer *buffer = &it->tmpl->buffers[argument->buffer];
-        st_text_addf(out, ",\n                                 (%s *)buffer_%s", type_of(it, buffer)->device_name,
-                     buffer->name);
+        st_text_addf(out, ",\n                                 (%s *)buffer_%s",
+                     type_of(it, buffer)->device_name, buffer->name);
         return ST_OK;
     }
     int64_t value = 0;
@@ -183,7 +193,8 @@ static st_code add_argument(const repro *it, const st_argument *argument, st_tex
     return code;
 }
 
-static st_code add_launch(const repro *it, const st_step *step, st_text *out, st_error *error) {
+static st_code add_launch(const repro *it, const st_step *step, st_text *out, st_error *error)
+{
     int64_t form[9] = {0};
     const st_expression *parts[] = {step->grid[0],  step->grid[1],  step->grid[2],
                                     step->block[0], step->block[1], step->block[2],
@@ -201,12 +212,14 @@ static st_code add_launch(const repro *it, const st_step *step, st_text *out, st
     if (form[6] > 0)
         st_text_addf(out,
                      "        CHECK(cudaFuncSetAttribute((const void *)%s%s,\n"
-                     "                                   cudaFuncAttributeMaxDynamicSharedMemorySize, %lld));\n",
+                     "                                   "
+                     "cudaFuncAttributeMaxDynamicSharedMemorySize, %lld));\n",
                      step->kernel, config, (long long)form[6]);
     if (form[7] > 8)
         st_text_addf(out,
                      "        CHECK(cudaFuncSetAttribute((const void *)%s%s,\n"
-                     "                                   cudaFuncAttributeNonPortableClusterSizeAllowed, 1));\n",
+                     "                                   "
+                     "cudaFuncAttributeNonPortableClusterSizeAllowed, 1));\n",
                      step->kernel, config);
     st_text_addf(out,
                  "        cudaLaunchAttribute attributes[2];\n"
@@ -219,16 +232,19 @@ static st_code add_launch(const repro *it, const st_step *step, st_text *out, st
                  (long long)form[0], (long long)form[1], (long long)form[2], (long long)form[3],
                  (long long)form[4], (long long)form[5], (long long)form[6]);
     if (form[7] > 1)
-        st_text_addf(out,
-                     "        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
-                     "        attributes[config.numAttrs].val.clusterDim.x = %lld;\n"
-                     "        attributes[config.numAttrs].val.clusterDim.y = 1;\n"
-                     "        attributes[config.numAttrs++].val.clusterDim.z = 1;\n",
-                     (long long)form[7]);
+        st_text_addf(
+            out,
+            "        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;\n"
+            "        attributes[config.numAttrs].val.clusterDim.x = %lld;\n"
+            "        attributes[config.numAttrs].val.clusterDim.y = 1;\n"
+            "        attributes[config.numAttrs++].val.clusterDim.z = 1;\n",
+            (long long)form[7]);
     if (form[8])
-        st_text_add(out, "        attributes[config.numAttrs].id = "
-                         "cudaLaunchAttributeProgrammaticStreamSerialization;\n"
-                         "        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;\n");
+        st_text_add(
+            out, "        attributes[config.numAttrs].id = "
+                 "cudaLaunchAttributeProgrammaticStreamSerialization;\n"
+                 "        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed "
+                 "= 1;\n");
     st_text_addf(out, "        CHECK(cudaLaunchKernelEx(&config, %s%s", step->kernel, config);
     st_code code = ST_OK;
     for (size_t i = 0; !code && i < step->argument_count; i++)
@@ -237,7 +253,8 @@ static st_code add_launch(const repro *it, const st_step *step, st_text *out, st
     return code;
 }
 
-static st_code add_run(const repro *it, st_text *out, st_error *error) {
+static st_code add_run(const repro *it, st_text *out, st_error *error)
+{
     st_text_add(out, "static void repro_run(cudaStream_t stream)\n{\n");
     for (size_t i = 0; i < it->tmpl->step_count; i++) {
         const st_step *step = &it->tmpl->steps[i];
@@ -246,8 +263,8 @@ static st_code add_run(const repro *it, st_text *out, st_error *error) {
         if (!code && taken && step->kind == ST_STEP_ZERO) {
             const st_buffer *buffer = &it->tmpl->buffers[step->buffer];
             code = count_of(it, buffer, &count, error);
-            st_text_addf(out, "    CHECK(cudaMemsetAsync(buffer_%s, 0, %lldull, stream));\n", buffer->name,
-                         (long long)count * (long long)type_of(it, buffer)->size);
+            st_text_addf(out, "    CHECK(cudaMemsetAsync(buffer_%s, 0, %lldull, stream));\n",
+                         buffer->name, (long long)count * (long long)type_of(it, buffer)->size);
         } else if (!code && taken) {
             code = add_launch(it, step, out, error);
         }
@@ -258,10 +275,12 @@ static st_code add_run(const repro *it, st_text *out, st_error *error) {
     return ST_OK;
 }
 
-// --- main ---------------------------------------------------------------------------------------------------------------
+// --- main ----------------------------------------------------------------------------------------
 
 // sum, min or max of one input: what we know to check. NULL: something else.
-static const char *known_operation(const repro *it, const st_buffer **input, const st_buffer **output) {
+static const char *known_operation(const repro *it, const st_buffer **input,
+                                   const st_buffer **output)
+{
     static const char *const known[] = {"sum", "min", "max"};
     const st_template *tmpl = it->tmpl;
     size_t inputs = 0, outputs = 0;
@@ -280,10 +299,10 @@ static const char *known_operation(const repro *it, const st_buffer **input, con
     }
     for (size_t i = 0; inputs == 1 && outputs == 1 && i < tmpl->axis_count; i++) {
         const st_axis *axis = &tmpl->axes[i];
-        const char *word = axis->kind == ST_AXIS_WORD
-                               ? st_emit_word(axis->values, axis->value_count,
-                                              it->choice->problem.value[i])
-                               : NULL;
+        const char *word =
+            axis->kind == ST_AXIS_WORD
+                ? st_emit_word(axis->values, axis->value_count, it->choice->problem.value[i])
+                : NULL;
         for (size_t j = 0; word && j < 3; j++)
             if (strcmp(word, known[j]) == 0)
                 return known[j];
@@ -291,7 +310,8 @@ static const char *known_operation(const repro *it, const st_buffer **input, con
     return NULL;
 }
 
-static st_code add_check(const repro *it, st_text *out, st_error *error) {
+static st_code add_check(const repro *it, st_text *out, st_error *error)
+{
     const st_buffer *input = NULL, *output = NULL;
     const char *operation = known_operation(it, &input, &output);
     int64_t count = 0;
@@ -302,11 +322,12 @@ static st_code add_check(const repro *it, st_text *out, st_error *error) {
         st_code code = count_of(it, buffer, &count, error);
         if (code)
             return code;
-        st_text_addf(out,
-                     "    for (size_t i = 0; i < %lldull; i++)\n"
-                     "        std::printf(\"%s[%%zu] = %%.17g\\n\", i, get_value(buffer_%s, i, type_%s));\n",
-                     (long long)(count < 8 ? count : 8), buffer->name, buffer->name,
-                     type_of(it, buffer)->name);
+        st_text_addf(
+            out,
+            "    for (size_t i = 0; i < %lldull; i++)\n"
+            "        std::printf(\"%s[%%zu] = %%.17g\\n\", i, get_value(buffer_%s, i, type_%s));\n",
+            (long long)(count < 8 ? count : 8), buffer->name, buffer->name,
+            type_of(it, buffer)->name);
     }
     if (!operation)
         return ST_OK;
@@ -316,20 +337,22 @@ static st_code add_check(const repro *it, st_text *out, st_error *error) {
     const char *step = strcmp(operation, "sum") == 0   ? "expected + value"
                        : strcmp(operation, "min") == 0 ? "value < expected ? value : expected"
                                                        : "value > expected ? value : expected";
-    st_text_addf(out,
-                 "    double expected = value_at(0, %lldull);\n"
-                 "    for (size_t i = 1; i < %lldull; i++) {\n"
-                 "        const double value = value_at(i, %lldull);\n"
-                 "        expected = %s;\n"
-                 "    }\n"
-                 "    const bool right = get_value(buffer_%s, 0, type_%s) == expected;\n"
-                 "    std::printf(\"%%s: expected %%g\\n\", right ? \"right\" : \"WRONG\", expected);\n",
-                 (long long)count, (long long)count, (long long)count, step, output->name,
-                 type_of(it, output)->name);
+    st_text_addf(
+        out,
+        "    double expected = value_at(0, %lldull);\n"
+        "    for (size_t i = 1; i < %lldull; i++) {\n"
+        "        const double value = value_at(i, %lldull);\n"
+        "        expected = %s;\n"
+        "    }\n"
+        "    const bool right = get_value(buffer_%s, 0, type_%s) == expected;\n"
+        "    std::printf(\"%%s: expected %%g\\n\", right ? \"right\" : \"WRONG\", expected);\n",
+        (long long)count, (long long)count, (long long)count, step, output->name,
+        type_of(it, output)->name);
     return ST_OK;
 }
 
-static st_code add_main(const repro *it, st_text *out, st_error *error) {
+static st_code add_main(const repro *it, st_text *out, st_error *error)
+{
     st_text_add(out, "int main()\n{\n");
     for (size_t i = 0; i < it->tmpl->buffer_count; i++) {
         const st_buffer *buffer = &it->tmpl->buffers[i];
@@ -341,14 +364,16 @@ static st_code add_main(const repro *it, st_text *out, st_error *error) {
             return code;
         bool filled = buffer->role == ST_BUFFER_INPUT || buffer->role == ST_BUFFER_INOUT;
         bool zero = buffer->fill && strcmp(buffer->fill, "zero") == 0;
-        st_text_addf(out, "    buffer_%s = make(%lldull * %zu, %s);\n", buffer->name, (long long)count,
-                     type_of(it, buffer)->size, filled || zero ? "0" : "0xFF");
+        st_text_addf(out, "    buffer_%s = make(%lldull * %zu, %s);\n", buffer->name,
+                     (long long)count, type_of(it, buffer)->size, filled || zero ? "0" : "0xFF");
         if (filled && !zero)
             st_text_addf(out, "    put_values(buffer_%s, %lldull, type_%s);\n", buffer->name,
                          (long long)count, type_of(it, buffer)->name);
     }
-    st_text_add(out, "    cudaStream_t stream;\n    CHECK(cudaStreamCreate(&stream));\n    repro_run(stream);\n"
-                     "    CHECK(cudaStreamSynchronize(stream));\n");
+    st_text_add(
+        out,
+        "    cudaStream_t stream;\n    CHECK(cudaStreamCreate(&stream));\n    repro_run(stream);\n"
+        "    CHECK(cudaStreamSynchronize(stream));\n");
     st_code code = add_check(it, out, error);
     int64_t bytes = -1;
     if (!code)
@@ -357,7 +382,8 @@ static st_code add_main(const repro *it, st_text *out, st_error *error) {
         return code;
     st_text_add(out, timing_text);
     if (bytes > 0)
-        st_text_addf(out, "    std::printf(\", %%.0f GB/s\", %lld / (times[times.size() / 2] * 1e6));\n",
+        st_text_addf(out,
+                     "    std::printf(\", %%.0f GB/s\", %lld / (times[times.size() / 2] * 1e6));\n",
                      (long long)bytes);
     st_text_add(out, "    std::printf(\"\\n\");\n");
     for (size_t i = 0; i < it->tmpl->buffer_count; i++)
@@ -366,41 +392,51 @@ static st_code add_main(const repro *it, st_text *out, st_error *error) {
     st_text_add(out, "    return ");
     const st_buffer *input, *output;
     int64_t count = 0;
-    bool checked = known_operation(it, &input, &output) && !count_of(it, input, &count, NULL) && count > 0;
+    bool checked =
+        known_operation(it, &input, &output) && !count_of(it, input, &count, NULL) && count > 0;
     st_text_add(out, checked ? "right ? 0 : 1;\n}\n" : "0;\n}\n");
     return ST_OK;
 }
 
-// --- the whole -------------------------------------------------------------------------------------------------------------
+// --- the whole -----------------------------------------------------------------------------------
 
-static void add_define(void *context, const char *name, const char *value) {
+static void add_define(void *context, const char *name, const char *value)
+{
     st_text_addf(context, "#define %s %s\n", name, value);
 }
 
-static void add_undef(void *context, const char *name, const char *value) {
+static void add_undef(void *context, const char *name, const char *value)
+{
     (void)value;
     st_text_addf(context, "#undef %s\n", name);
 }
 
-static void add_kernels(const repro *it, st_text *out) {
+static void add_kernels(const repro *it, st_text *out)
+{
     const st_template *tmpl = it->tmpl;
     const char *open = it->kernels.has_namespace ? "namespace simtune {\n" : "";
+    for (size_t i = 0; i < it->kernels.headers.count; i++)
+        st_text_addf(out, "#include %s\n", it->kernels.headers.items[i]);
     if (!tmpl->is_config)
         st_program_macros(tmpl, &it->choice->problem, &it->choice->config, add_define, out);
     st_text_add(out, st_text_string(&it->kernels.text));
     if (tmpl->is_config) {
         st_text_add(out, open);
-        st_program_config_struct(tmpl, &it->choice->problem, &it->choice->config, "repro_config", out);
+        st_program_config_struct(tmpl, &it->choice->problem, &it->choice->config, "repro_config",
+                                 out);
         st_text_add(out, *open ? "}\n" : "");
     } else {
         st_program_macros(tmpl, &it->choice->problem, &it->choice->config, add_undef, out);
     }
-    st_text_add(out, "\n// --- the program ---------------------------------------------------------\n");
-    st_text_add(out, "#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <cstdlib>\n"
-                     "#include <cstring>\n#include <vector>\n\n");
+    st_text_add(out,
+                "\n// --- the program ---------------------------------------------------------\n");
+    st_text_add(out,
+                "#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <cstdlib>\n"
+                "#include <cstring>\n#include <vector>\n\n");
 }
 
-static st_code print_repro(const repro *it, st_text *out, st_error *error) {
+static st_code print_repro(const repro *it, st_text *out, st_error *error)
+{
     add_comment(it, out);
     add_kernels(it, out);
     st_text_add(out, helpers_text);
@@ -408,7 +444,9 @@ static st_code print_repro(const repro *it, st_text *out, st_error *error) {
     // Beside the kernels, so that their names and types are found.
     st_text_add(out, it->kernels.has_namespace ? "namespace simtune {\n" : "");
     st_code code = add_run(it, out, error);
-    st_text_add(out, it->kernels.has_namespace ? "} // namespace simtune\nusing simtune::repro_run;\n\n" : "");
+    st_text_add(out, it->kernels.has_namespace
+                         ? "} // namespace simtune\nusing simtune::repro_run;\n\n"
+                         : "");
     if (!code)
         code = add_main(it, out, error);
     if (!code && out->failed)
@@ -416,17 +454,20 @@ static st_code print_repro(const repro *it, st_text *out, st_error *error) {
     return code;
 }
 
-st_code st_emit_repro(const st_template *tmpl, const st_choice *choice, const st_device_facts *device,
-                      st_text *out, st_error *error) {
+st_code st_emit_repro(const st_template *tmpl, const st_choice *choice,
+                      const st_device_facts *device, st_text *out, st_error *error)
+{
     repro it;
     memset(&it, 0, sizeof it);
     it.tmpl = tmpl;
     it.choice = choice;
     it.device = device;
-    st_code code = st_bindings_make(tmpl, &choice->problem, &choice->config, device, &it.bindings, error);
+    st_code code =
+        st_bindings_make(tmpl, &choice->problem, &choice->config, device, &it.bindings, error);
     if (code)
         return code;
-    code = st_bindings_late(&it.bindings, choice->blocks_per_sm > 0 ? choice->blocks_per_sm : 1, error);
+    code = st_bindings_late(&it.bindings, choice->blocks_per_sm > 0 ? choice->blocks_per_sm : 1,
+                            error);
     if (!code)
         code = st_emit_kernels_make(tmpl, NULL, false, &it.kernels, error);
     if (!code) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of each name when an expression of the template is printed into a program. Parameters,
-// words and types are numbers by then; sizes, device facts and alignments are variables; a let is a number
-// when all that it uses is, else a variable. What has one value only, whatever the variables
-// hold, is computed here: of a choice that is made, nothing is left in the program.
+// What is known of each name when an expression of the template is printed into a program.
+// Parameters, words and types are numbers by then; sizes, device facts and alignments are
+// variables; a let is a number when all that it uses is, else a variable. What has one value only,
+// whatever the variables hold, is computed here: of a choice that is made, nothing is left in the
+// program.
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
 
 #include <string.h>
 
-static void know(st_emit_values *values, int slot, int64_t value) {
+static void know(st_emit_values *values, int slot, int64_t value)
+{
     if (slot < 0)
         return;
     values->kinds[slot] = ST_EMIT_KNOWN;
@@ -16,7 +18,8 @@ static void know(st_emit_values *values, int slot, int64_t value) {
     values->ranges[slot] = (st_range){value, value, false};
 }
 
-static void is_variable(st_emit_values *values, int slot, st_emit_kind kind, int index) {
+static void is_variable(st_emit_values *values, int slot, st_emit_kind kind, int index)
+{
     if (slot < 0)
         return;
     static const st_range ranges[] = {
@@ -30,13 +33,15 @@ static void is_variable(st_emit_values *values, int slot, st_emit_kind kind, int
     values->ranges[slot] = ranges[kind];
 }
 
-static st_range range_of(const st_emit_values *values, const st_expression *expression) {
+static st_range range_of(const st_emit_values *values, const st_expression *expression)
+{
     const st_sql_names names = {NULL, NULL, values->ranges, NULL};
     return st_expression_range(expression, &names);
 }
 
 static void bind_names(st_emit_values *values, const st_problem *problem, const st_config *config,
-                       int64_t blocks_per_sm, const bool *given) {
+                       int64_t blocks_per_sm, const bool *given)
+{
     const st_template *tmpl = values->tmpl;
     for (size_t i = 0; i < tmpl->scope.count; i++)
         if (tmpl->scope.names[i].is_constant)
@@ -66,7 +71,8 @@ static void bind_names(st_emit_values *values, const st_problem *problem, const 
         know(values, tmpl->slot_blocks_per_sm, blocks_per_sm);
 }
 
-static bool uses_unknown(const st_emit_values *values, const st_expression *expression) {
+static bool uses_unknown(const st_emit_values *values, const st_expression *expression)
+{
     for (size_t i = 0; i < values->count; i++)
         if (values->kinds[i] == ST_EMIT_UNKNOWN && st_expression_uses(expression, (int)i))
             return true;
@@ -75,7 +81,8 @@ static bool uses_unknown(const st_emit_values *values, const st_expression *expr
 
 st_code st_emit_values_make(const st_template *tmpl, const st_problem *problem,
                             const st_config *config, int64_t blocks_per_sm, const bool *given,
-                            st_emit_values *out, st_error *error) {
+                            st_emit_values *out, st_error *error)
+{
     memset(out, 0, sizeof *out);
     size_t count = tmpl->scope.count;
     out->tmpl = tmpl;
@@ -105,7 +112,8 @@ st_code st_emit_values_make(const st_template *tmpl, const st_problem *problem,
     return ST_OK;
 }
 
-void st_emit_values_release(st_emit_values *values) {
+void st_emit_values_release(st_emit_values *values)
+{
     st_free(values->values);
     st_free(values->kinds);
     st_free(values->index);
@@ -114,12 +122,14 @@ void st_emit_values_release(st_emit_values *values) {
     memset(values, 0, sizeof *values);
 }
 
-void st_emit_values_forget(st_emit_values *values) {
+void st_emit_values_forget(st_emit_values *values)
+{
     memset(values->used, 0, values->count * sizeof *values->used);
 }
 
 bool st_emit_values_known(const st_emit_values *values, const st_expression *expression,
-                          int64_t missing, int64_t *out) {
+                          int64_t missing, int64_t *out)
+{
     if (!expression) {
         *out = missing;
         return true;
@@ -138,7 +148,8 @@ bool st_emit_values_known(const st_emit_values *values, const st_expression *exp
 
 // Calls `each` for the conjuncts; a condition of more terms than fit is one term.
 #define ST_EMIT_TERMS 64
-static size_t terms_of(const st_expression *condition, const st_expression *terms[ST_EMIT_TERMS]) {
+static size_t terms_of(const st_expression *condition, const st_expression *terms[ST_EMIT_TERMS])
+{
     size_t count = st_expression_conjuncts(condition, terms, ST_EMIT_TERMS);
     if (count > ST_EMIT_TERMS) {
         terms[0] = condition;
@@ -147,7 +158,8 @@ static size_t terms_of(const st_expression *condition, const st_expression *term
     return count;
 }
 
-int st_emit_values_truth(const st_emit_values *values, const st_expression *condition) {
+int st_emit_values_truth(const st_emit_values *values, const st_expression *condition)
+{
     if (!condition)
         return 1;
     const st_expression *terms[ST_EMIT_TERMS];
@@ -163,7 +175,8 @@ int st_emit_values_truth(const st_emit_values *values, const st_expression *cond
     return truth;
 }
 
-static void print_name(void *context, int slot, st_text *out) {
+static void print_name(void *context, int slot, st_text *out)
+{
     st_emit_values *values = context;
     const st_template *tmpl = values->tmpl;
     values->used[slot] = true;
@@ -176,14 +189,21 @@ static void print_name(void *context, int slot, st_text *out) {
             st_text_addf(out, values->values[slot] < 0 ? "(%lldLL)" : "%lldLL",
                          (long long)values->values[slot]);
         break;
-    case ST_EMIT_SIZE: st_text_addf(out, "size_%s", tmpl->axes[index].name); break;
+    case ST_EMIT_SIZE:
+        st_text_addf(out, "size_%s", tmpl->axes[index].name);
+        break;
     case ST_EMIT_FACT:
-        // Code that was compiled for an older architecture than the device's lacks what the newer has.
+        // Code that was compiled for an older architecture than the device's lacks what the newer
+        // has.
         st_text_addf(out, "%s%s", values->fact_prefix,
                      index == 0 ? "code_cc" : st_emit_fact_of((size_t)index)->field);
         break;
-    case ST_EMIT_ALIGN: st_text_addf(out, "align_%s", tmpl->buffers[index].name); break;
-    case ST_EMIT_LET: st_text_addf(out, "let_%s", tmpl->lets[index].name); break;
+    case ST_EMIT_ALIGN:
+        st_text_addf(out, "align_%s", tmpl->buffers[index].name);
+        break;
+    case ST_EMIT_LET:
+        st_text_addf(out, "let_%s", tmpl->lets[index].name);
+        break;
     case ST_EMIT_UNKNOWN:
         values->unprintable = true;
         st_text_add(out, "0LL");
@@ -192,7 +212,8 @@ static void print_name(void *context, int slot, st_text *out) {
 }
 
 void st_emit_values_print(st_emit_values *values, const st_expression *expression, int64_t missing,
-                          st_text *out) {
+                          st_text *out)
+{
     int64_t value;
     if (st_emit_values_known(values, expression, missing, &value))
         st_text_addf(out, "%lld", (long long)value);
@@ -201,19 +222,20 @@ void st_emit_values_print(st_emit_values *values, const st_expression *expressio
 }
 
 // Lets use earlier lets: from the last to the first, printing a used one marks what it needs.
-static void mark_lets(st_emit_values *values) {
+static void mark_lets(st_emit_values *values, st_text *out)
+{
     const st_template *tmpl = values->tmpl;
     st_text scratch;
     st_text_init(&scratch);
     for (size_t i = tmpl->let_count; i-- > 0;)
         if (values->used[tmpl->lets[i].slot] && values->kinds[tmpl->lets[i].slot] == ST_EMIT_LET)
             st_expression_print_cxx(tmpl->lets[i].value, print_name, values, &scratch);
-    if (scratch.failed)
-        values->unprintable = true;
+    out->failed |= scratch.failed;
     st_text_release(&scratch);
 }
 
-static size_t size_position(const st_emit_values *values, int axis) {
+static size_t size_position(const st_emit_values *values, int axis)
+{
     size_t position = 0;
     for (int i = 0; i < axis; i++)
         if (values->kinds[values->tmpl->axes[i].slot] == ST_EMIT_SIZE)
@@ -222,13 +244,14 @@ static size_t size_position(const st_emit_values *values, int axis) {
 }
 
 void st_emit_values_declare(st_emit_values *values, const char *indent, const char *alignment,
-                            st_text *out) {
+                            st_text *out)
+{
     const st_template *tmpl = values->tmpl;
-    mark_lets(values);
+    mark_lets(values, out);
     for (size_t i = 0; i < tmpl->axis_count; i++)
         if (values->kinds[tmpl->axes[i].slot] == ST_EMIT_SIZE && values->used[tmpl->axes[i].slot])
-            st_text_addf(out, "%sconst long long size_%s = sizes[%zu];\n", indent, tmpl->axes[i].name,
-                         size_position(values, (int)i));
+            st_text_addf(out, "%sconst long long size_%s = sizes[%zu];\n", indent,
+                         tmpl->axes[i].name, size_position(values, (int)i));
     for (size_t i = 0; i < tmpl->buffer_count; i++) {
         int slot = tmpl->buffers[i].align_slot;
         if (slot < 0 || values->kinds[slot] != ST_EMIT_ALIGN || !values->used[slot])
@@ -255,7 +278,8 @@ void st_emit_values_declare(st_emit_values *values, const char *indent, const ch
 }
 
 // Does it use, itself or through a let, a fact that a class's compute capability does not tell?
-static bool uses_hidden_fact(const st_emit_values *values, const st_expression *expression) {
+static bool uses_hidden_fact(const st_emit_values *values, const st_expression *expression)
+{
     for (size_t i = 0; i < values->count; i++) {
         if (!st_expression_uses(expression, (int)i))
             continue;
@@ -270,7 +294,8 @@ static bool uses_hidden_fact(const st_emit_values *values, const st_expression *
 }
 
 void st_emit_values_print_condition(st_emit_values *values, const st_expression *condition,
-                                    bool guard_facts, st_text *out) {
+                                    bool guard_facts, st_text *out)
+{
     const st_expression *terms[ST_EMIT_TERMS];
     size_t count = condition ? terms_of(condition, terms) : 0, printed = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Program texts for the compiler. Invariants (tests/unit/tuner/test_program.c cites them):
-//  P1  The template's text stands in the program unchanged, after #line 1 "its path": line numbers that the
-//      compiler and the profiler report are those of the file.
-//  P2  The text depends on type, words and compiled parameters alone; sizes, runtime parameters and the
-//      device change nothing, so that a cached program serves all of them.
-//  P3  kernels[c * launch_count + l] names an instance that exists for every c and l; where a configuration
-//      never takes launch l, it is the name of a launch that it takes.
-//  P4  Names are qualified with simtune:: when the file that holds the kernels opens that namespace.
+//  P1  The template's text stands in the program unchanged, after #line 1 "its path": line numbers
+//      that the compiler and the profiler report are those of the file.
+//  P2  The text depends on type, words and compiled parameters alone; sizes, runtime parameters and
+//      the device change nothing, so that a cached program serves all of them.
+//  P3  kernels[c * launch_count + l] names an instance that exists for every c and l; where a
+//      configuration never takes launch l, it is the name of a launch that it takes.
+//  P4  Names are qualified with simtune:: when the file that holds the kernels opens that
+//      namespace.
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
 
@@ -14,10 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// --- which namespace ----------------------------------------------------------------------------------------
+// --- which namespace -----------------------------------------------------------------------------
 
-// Skips a comment, string or character literal that begins at `at`; returns `at` when there is none.
-static const char *skip_quiet(const char *at) {
+// Skips a comment, string or character literal that begins at `at`; returns `at` when there is
+// none.
+static const char *skip_quiet(const char *at)
+{
     if (at[0] == '/' && at[1] == '/')
         return at + strcspn(at, "\n");
     if (at[0] == '/' && at[1] == '*') {
@@ -33,12 +36,15 @@ static const char *skip_quiet(const char *at) {
     return at;
 }
 
-static bool is_word_byte(char c) {
+static bool is_word_byte(char c)
+{
     return isalnum((unsigned char)c) || c == '_';
 }
 
-// Calls of the form next_word(&at, &span): the next identifier or number outside comments and literals, or NULL.
-static const char *next_word(const char **at, size_t *span) {
+// Calls of the form next_word(&at, &span): the next identifier or number outside comments and
+// literals, or NULL.
+static const char *next_word(const char **at, size_t *span)
+{
     const char *here = *at;
     while (*here) {
         const char *next = skip_quiet(here);
@@ -58,11 +64,13 @@ static const char *next_word(const char **at, size_t *span) {
     return NULL;
 }
 
-static bool is_word(const char *at, size_t span, const char *word) {
+static bool is_word(const char *at, size_t span, const char *word)
+{
     return strlen(word) == span && strncmp(at, word, span) == 0;
 }
 
-static bool has_word(const char *text, const char *word) {
+static bool has_word(const char *text, const char *word)
+{
     size_t span;
     for (const char *at = text, *found; (found = next_word(&at, &span)) != NULL;)
         if (is_word(found, span, word))
@@ -71,7 +79,8 @@ static bool has_word(const char *text, const char *word) {
 }
 
 // Does the text open `namespace simtune {`?
-static bool opens_namespace(const char *text) {
+static bool opens_namespace(const char *text)
+{
     size_t span;
     bool after_keyword = false;
     for (const char *at = text, *found; (found = next_word(&at, &span)) != NULL;) {
@@ -82,7 +91,8 @@ static bool opens_namespace(const char *text) {
     return false;
 }
 
-bool st_program_in_namespace(const st_template *tmpl, const st_includes *includes) {
+bool st_program_in_namespace(const st_template *tmpl, const st_includes *includes)
+{
     const char *kernel = NULL;
     for (size_t i = 0; !kernel && i < tmpl->step_count; i++)
         if (tmpl->steps[i].kind == ST_STEP_LAUNCH)
@@ -94,9 +104,10 @@ bool st_program_in_namespace(const st_template *tmpl, const st_includes *include
     return opens_namespace(tmpl->text);
 }
 
-// --- spelling a configuration ----------------------------------------------------------------------------------
+// --- spelling a configuration --------------------------------------------------------------------
 
-static void add_constant(const char *name, int64_t value, const char *word, st_text *out) {
+static void add_constant(const char *name, int64_t value, const char *word, st_text *out)
+{
     if (word)
         st_text_addf(out, "    static const int %s = %s_%s;\n", name, name, word);
     else if (value > INT32_MAX || value < -INT32_MAX)
@@ -106,7 +117,8 @@ static void add_constant(const char *name, int64_t value, const char *word, st_t
 }
 
 void st_program_config_struct(const st_template *tmpl, const st_problem *problem,
-                              const st_config *config, const char *name, st_text *out) {
+                              const st_config *config, const char *name, st_text *out)
+{
     st_text_addf(out, "struct %s {\n", name);
     for (size_t i = 0; i < tmpl->axis_count; i++) {
         const st_axis *axis = &tmpl->axes[i];
@@ -127,7 +139,9 @@ void st_program_config_struct(const st_template *tmpl, const st_problem *problem
     st_text_add(out, "};\n");
 }
 
-static void number_macro(const char *name, int64_t value, st_macro_callback *callback, void *context) {
+static void number_macro(const char *name, int64_t value, st_macro_callback *callback,
+                         void *context)
+{
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
     callback(context, name, text);
@@ -135,7 +149,8 @@ static void number_macro(const char *name, int64_t value, st_macro_callback *cal
 
 // The words of an axis or parameter as NAME_word, so that `#if FINISH == FINISH_cluster` works.
 static void word_macros(const char *name, const st_value *values, size_t count,
-                        st_macro_callback *callback, void *context) {
+                        st_macro_callback *callback, void *context)
+{
     for (size_t i = 0; i < count; i++) {
         char macro[256];
         if (!values[i].word)
@@ -146,7 +161,8 @@ static void word_macros(const char *name, const st_value *values, size_t count,
 }
 
 void st_program_macros(const st_template *tmpl, const st_problem *problem, const st_config *config,
-                       st_macro_callback *callback, void *context) {
+                       st_macro_callback *callback, void *context)
+{
     for (size_t i = 0; i < tmpl->axis_count; i++) {
         const st_axis *axis = &tmpl->axes[i];
         if (axis->kind == ST_AXIS_TYPE) {
@@ -165,9 +181,10 @@ void st_program_macros(const st_template *tmpl, const st_problem *problem, const
     }
 }
 
-// --- programs --------------------------------------------------------------------------------------------------------
+// --- programs ------------------------------------------------------------------------------------
 
-void st_program_release(st_program *program) {
+void st_program_release(st_program *program)
+{
     st_text_release(&program->source);
     st_includes_release(&program->includes);
     for (size_t i = 0; program->options && i < program->option_count; i++)
@@ -180,13 +197,15 @@ void st_program_release(st_program *program) {
     memset(program, 0, sizeof *program);
 }
 
-static void add_line_mark(const char *path, st_text *out) {
+static void add_line_mark(const char *path, st_text *out)
+{
     st_text_add(out, "#line 1 ");
     st_emit_string(path, out);
     st_text_add(out, "\n");
 }
 
-static void add_file(const char *path, const char *text, size_t length, st_text *out) {
+static void add_file(const char *path, const char *text, size_t length, st_text *out)
+{
     if (out->length > 0 && out->data[out->length - 1] != '\n')
         st_text_add(out, "\n");
     add_line_mark(path, out);
@@ -195,28 +214,14 @@ static void add_file(const char *path, const char *text, size_t length, st_text 
         st_text_add(out, "\n");
 }
 
-typedef struct option_list {
-    st_program *program;
-    size_t capacity;
-    bool failed;
-} option_list;
-
-static void add_option(void *context, const char *name, const char *value) {
-    option_list *list = context;
-    st_program *program = list->program;
-    char **options = st_grow(program->options, &list->capacity, program->option_count + 1,
-                             sizeof *options);
-    if (options)
-        program->options = options;
-    char *option = options ? st_format("-D%s=%s", name, value) : NULL;
-    if (option)
-        program->options[program->option_count++] = option;
-    else
-        list->failed = true;
+static void add_define(void *context, const char *name, const char *value)
+{
+    st_text_addf(context, "#define %s %s\n", name, value);
 }
 
-static void add_structs(const st_template *tmpl, const st_problem *problem, const st_config *configs,
-                        size_t count, bool in_namespace, st_text *out) {
+static void add_structs(const st_template *tmpl, const st_problem *problem,
+                        const st_config *configs, size_t count, bool in_namespace, st_text *out)
+{
     add_line_mark("simtune_config", out);
     if (in_namespace)
         st_text_add(out, "namespace simtune {\n");
@@ -229,7 +234,8 @@ static void add_structs(const st_template *tmpl, const st_problem *problem, cons
         st_text_add(out, "}\n");
 }
 
-static char *kernel_name(const st_step *step, size_t config, bool in_namespace) {
+static char *kernel_name(const st_step *step, size_t config, bool in_namespace)
+{
     const char *scope = in_namespace ? "simtune::" : "";
     if (!step->uses_config)
         return st_format("%s%s", scope, step->kernel);
@@ -238,7 +244,8 @@ static char *kernel_name(const st_step *step, size_t config, bool in_namespace) 
 
 // Does the configuration ever take this launch, whatever size and device? (P2, P3)
 static st_code may_use(const st_template *tmpl, const st_problem *problem, const st_config *config,
-                       const st_step *const *launches, size_t count, bool *used, st_error *error) {
+                       const st_step *const *launches, size_t count, bool *used, st_error *error)
+{
     bool given[ST_MAX_AXES];
     for (size_t i = 0; i < ST_MAX_AXES; i++)
         given[i] = true;
@@ -255,7 +262,8 @@ static st_code may_use(const st_template *tmpl, const st_problem *problem, const
 static st_code add_kernels(const st_template *tmpl, const st_problem *problem,
                            const st_config *configs, size_t config_count,
                            const st_step *const *launches, const bool *in_namespace, size_t count,
-                           st_program *out, st_error *error) {
+                           st_program *out, st_error *error)
+{
     out->launch_count = count;
     out->kernels = st_calloc(config_count * count + 1, sizeof *out->kernels);
     out->used = st_calloc(config_count * count + 1, sizeof *out->used);
@@ -284,7 +292,8 @@ static st_code add_kernels(const st_template *tmpl, const st_problem *problem,
     return ST_OK;
 }
 
-static size_t collect_launches(const st_step *steps, size_t count, const st_step **launches) {
+static size_t collect_launches(const st_step *steps, size_t count, const st_step **launches)
+{
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
         if (steps[i].kind == ST_STEP_LAUNCH)
@@ -292,17 +301,28 @@ static size_t collect_launches(const st_step *steps, size_t count, const st_step
     return found;
 }
 
-static st_code fill_options(const st_template *tmpl, const st_problem *problem,
-                            const st_config *config, st_program *out, st_error *error) {
-    option_list list = {out, 0, false};
-    st_program_macros(tmpl, problem, config, add_option, &list);
-    return list.failed ? st_fail_memory(error, "making a program") : ST_OK;
+// The macros of a configuration, in front of the source: not as -D options, since those reach
+// NVRTC's own headers too, where a T or an N of the user's breaks them.
+static st_code put_macros(const st_template *tmpl, const st_problem *problem,
+                          const st_config *config, st_program *out, st_error *error)
+{
+    st_text whole;
+    st_text_init(&whole);
+    st_program_macros(tmpl, problem, config, add_define, &whole);
+    st_text_add_bytes(&whole, st_text_string(&out->source), out->source.length);
+    if (whole.failed || out->source.failed) {
+        st_text_release(&whole);
+        return st_fail_memory(error, "making a program");
+    }
+    st_text_release(&out->source);
+    out->source = whole;
+    return ST_OK;
 }
 
 static st_code fill_program(const st_template *tmpl, const st_problem *problem,
-                            const st_config *configs, size_t config_count,
-                            const st_step **launches, bool *in_namespace, st_program *out,
-                            st_error *error) {
+                            const st_config *configs, size_t config_count, const st_step **launches,
+                            bool *in_namespace, st_program *out, st_error *error)
+{
     st_code code = st_template_includes(tmpl, &out->includes, error);
     if (code)
         return code;
@@ -313,7 +333,7 @@ static st_code fill_program(const st_template *tmpl, const st_problem *problem,
     if (out->source.failed)
         return st_fail_memory(error, "making a program");
     if (!tmpl->is_config)
-        code = fill_options(tmpl, problem, configs, out, error);
+        code = put_macros(tmpl, problem, configs, out, error);
     size_t count = collect_launches(tmpl->steps, tmpl->step_count, launches);
     for (size_t i = 0; i < count; i++)
         in_namespace[i] = has_namespace;
@@ -323,17 +343,20 @@ static st_code fill_program(const st_template *tmpl, const st_problem *problem,
     return code;
 }
 
-st_code st_program_make(const st_template *tmpl, const st_problem *problem, const st_config *configs,
-                        size_t config_count, st_program *out, st_error *error) {
+st_code st_program_make(const st_template *tmpl, const st_problem *problem,
+                        const st_config *configs, size_t config_count, st_program *out,
+                        st_error *error)
+{
     memset(out, 0, sizeof *out);
     if (config_count == 0 || (!tmpl->is_config && config_count != 1))
-        return st_fail(error, ST_FAILED, NULL,
-                       "%s: a program of %zu configurations cannot be made", tmpl->path, config_count);
+        return st_fail(error, ST_FAILED, NULL, "%s: a program of %zu configurations cannot be made",
+                       tmpl->path, config_count);
     const st_step **launches = st_calloc(tmpl->step_count + 1, sizeof *launches);
     bool *in_namespace = st_calloc(tmpl->step_count + 1, sizeof *in_namespace);
     st_code code = launches && in_namespace ? ST_OK : st_fail_memory(error, "making a program");
     if (!code)
-        code = fill_program(tmpl, problem, configs, config_count, launches, in_namespace, out, error);
+        code =
+            fill_program(tmpl, problem, configs, config_count, launches, in_namespace, out, error);
     st_free(launches);
     st_free(in_namespace);
     if (code)
@@ -341,7 +364,7 @@ st_code st_program_make(const st_template *tmpl, const st_problem *problem, cons
     return code;
 }
 
-// --- the reference's program -------------------------------------------------------------------------------------------
+// --- the reference's program ---------------------------------------------------------------------
 
 typedef struct reference_file {
     const char *name; // as in the directive; NULL: the template itself
@@ -349,8 +372,9 @@ typedef struct reference_file {
 } reference_file;
 
 // A template of its text alone, for the list of what it includes.
-static st_code add_includes_of(const char *path, const char *folder, st_text *text, st_includes *out,
-                               st_error *error) {
+static st_code add_includes_of(const char *path, const char *folder, st_text *text,
+                               st_includes *out, st_error *error)
+{
     st_template file;
     memset(&file, 0, sizeof file);
     file.path = (char *)path;
@@ -380,15 +404,16 @@ static st_code add_includes_of(const char *path, const char *folder, st_text *te
 }
 
 static st_code read_reference(const st_template *tmpl, reference_file *file, st_program *out,
-                              st_error *error) {
+                              st_error *error)
+{
     if (!file->name) {
         file->has_namespace = opens_namespace(tmpl->text);
         add_file(tmpl->path, tmpl->text, tmpl->text_length, &out->source);
         st_text text = {tmpl->text, tmpl->text_length, 0, false};
         return add_includes_of(tmpl->path, tmpl->folder, &text, &out->includes, error);
     }
-    char *path = file->name[0] == '/' ? st_strdup(file->name)
-                                      : st_format("%s/%s", tmpl->folder, file->name);
+    char *path =
+        file->name[0] == '/' ? st_strdup(file->name) : st_format("%s/%s", tmpl->folder, file->name);
     // What it includes is looked for beside it.
     char *folder = path ? st_strdup(path) : NULL;
     st_text text;
@@ -411,9 +436,10 @@ static st_code read_reference(const st_template *tmpl, reference_file *file, st_
 }
 
 // Each file once, in the order of the references; in_namespace[i] is that of reference i's file.
-static st_code read_references(const st_template *tmpl, const st_step *const *launches, size_t count,
-                               reference_file *files, bool *in_namespace, st_program *out,
-                               st_error *error) {
+static st_code read_references(const st_template *tmpl, const st_step *const *launches,
+                               size_t count, reference_file *files, bool *in_namespace,
+                               st_program *out, st_error *error)
+{
     size_t file_count = 0;
     for (size_t i = 0; i < count; i++) {
         size_t at = 0;
@@ -432,7 +458,8 @@ static st_code read_references(const st_template *tmpl, const st_step *const *la
 
 static st_code fill_reference(const st_template *tmpl, const st_problem *problem,
                               const st_step **launches, reference_file *files, bool *in_namespace,
-                              st_program *out, st_error *error) {
+                              st_program *out, st_error *error)
+{
     size_t count = collect_launches(tmpl->references, tmpl->reference_count, launches);
     st_code code = read_references(tmpl, launches, count, files, in_namespace, out, error);
     if (code)
@@ -445,13 +472,13 @@ static st_code fill_reference(const st_template *tmpl, const st_problem *problem
     st_config config;
     st_config_default(tmpl, &config);
     if (uses_config) {
-        // In namespace simtune when any of the files opens it: its kernels see the struct, and a file
-        // without gets it by a using declaration.
+        // In namespace simtune when any of the files opens it: its kernels see the struct, and a
+        // file without gets it by a using declaration.
         add_structs(tmpl, problem, &config, 1, any_namespace, &out->source);
         if (any_namespace)
             st_text_add(&out->source, "using simtune::simtune_config_0;\n");
     } else {
-        code = fill_options(tmpl, problem, &config, out, error);
+        code = put_macros(tmpl, problem, &config, out, error);
     }
     if (!code && out->source.failed)
         code = st_fail_memory(error, "making the reference's program");
@@ -459,11 +486,13 @@ static st_code fill_reference(const st_template *tmpl, const st_problem *problem
                 : add_kernels(tmpl, problem, &config, 1, launches, in_namespace, count, out, error);
 }
 
-st_code st_reference_program_make(const st_template *tmpl, const st_problem *problem, st_program *out,
-                                  st_error *error) {
+st_code st_reference_program_make(const st_template *tmpl, const st_problem *problem,
+                                  st_program *out, st_error *error)
+{
     memset(out, 0, sizeof *out);
     if (tmpl->reference_count == 0)
-        return st_fail(error, ST_NOTHING, "Its default configuration is what others are compared with.",
+        return st_fail(error, ST_NOTHING,
+                       "Its default configuration is what others are compared with.",
                        "%s has no reference", tmpl->path);
     size_t count = tmpl->reference_count;
     const st_step **launches = st_calloc(count, sizeof *launches);

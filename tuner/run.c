@@ -219,6 +219,9 @@ static st_code tune_groups(st_run *run, st_error *error)
         code = run_group_compile(run, error);
         for (size_t i = first; i < end && code == ST_OK && !run_interrupted(run); i++)
             code = tune_problem(run, &run->problems[i], error);
+        // Exact counters come last: changing between the two kinds of profiling costs more than they do.
+        for (size_t i = first; i < end && code == ST_OK && !run_interrupted(run); i++)
+            code = run_count(run, &run->problems[i], error);
         run_group_release(run);
         first = end;
     }

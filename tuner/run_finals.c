@@ -360,6 +360,10 @@ static st_code final_of(st_run *run, run_problem *problem, int cache, bool *won,
         code = pick_winner(run, problem, &all, &winner, error);
     }
     if (code == ST_OK && winner >= 0) {
+        run_mark_counted(problem, all.entrants[winner].index);
+        for (size_t i = 0; i < all.count; i++) // the default, the fastest, and one more
+            if (i == all.fastest || i + 1 == all.count)
+                run_mark_counted(problem, all.entrants[i].index);
         *won = true;
         code = store_winner(run, problem, cache, &all, winner, error);
     }

@@ -72,6 +72,7 @@ typedef struct run_problem {
     double best_ns[CACHES];
     int finals_round[CACHES];  // > 0 when a run that was killed left finals without a winner
     bool won[CACHES];          // in the store already
+    size_t counted[6]; size_t counted_count; // candidates to be counted exactly: winners, default, runners-up
     bool skipped;
 } run_problem;
 
@@ -101,6 +102,7 @@ typedef struct st_run {
     double compile_seconds, screen_seconds, finals_seconds, profile_seconds;
     size_t throttled_samples;
     int counters_state;        // -1 unknown yet, else st_counters_state
+    unsigned profile_failures;
     // Without references: whose outputs `capture` keeps, and for which data they were kept last.
     struct {
         bool known;
@@ -149,7 +151,9 @@ st_code run_finals(st_run *run, run_problem *problem, st_error *error);
 st_code run_check_winner(st_run *run, run_problem *problem, run_candidate *candidate, bool *right,
                          char **detail, st_error *error);
 // --- run_profile.c
-st_code run_profile(st_run *run, run_problem *problem, st_error *error);
+st_code run_profile(st_run *run, run_problem *problem, st_error *error);  // stall reasons of the survivors
+st_code run_count(st_run *run, run_problem *problem, st_error *error);    // exact counters of the finalists
+void run_mark_counted(run_problem *problem, size_t index);
 
 // --- run_store.c
 st_code run_store_begin(st_run *run, st_error *error);

@@ -16,14 +16,42 @@
 enum { PROFILED_MOST = 32, COUNTED_MOST = 4, SAMPLES_LEAST = 500 };
 static const double profile_limit = 60;
 
+// The word of the state that a worker's refusal names ("counters are busy").
+static int state_of(const st_error *why)
+{
+    for (int state = 0; state <= ST_COUNTERS_FAILED; state++) {
+        const char *name = st_counters_state_name((st_counters_state)state);
+        if (name && st_text_starts(why->what, "counters are ") && strcmp(why->what + 13, name) == 0)
+            return state;
+    }
+    return ST_COUNTERS_FAILED;
+}
+
 static st_code counters_gone(st_run *run, const st_error *why, st_error *error)
 {
-    run->counters_state = ST_COUNTERS_DENIED;
-    run->result->counters = "denied";
+    run->counters_state = state_of(why);
+    run->result->counters = st_counters_state_name((st_counters_state)run->counters_state);
     if (run->options->counters == ST_COUNTERS_DEMANDED)
         return st_fail(error, ST_DENIED, why->remedy, "%s", why->what);
     run_note(run, "no stall reasons: %s. Timing goes on without. %s", why->what, why->remedy);
     return ST_OK;
+}
+
+static bool counters_are_gone(const st_run *run)
+{
+    return run->counters_state >= 0 && run->counters_state != ST_COUNTERS_ALLOWED;
+}
+
+// A profiler that stumbled is started anew; after three times the run goes on without.
+static st_code stumbled(st_run *run, const run_problem *problem, const st_error *why, st_error *error)
+{
+    st_link_close(run->profiling);
+    run->profiling = NULL;
+    if (++run->profile_failures < 3) {
+        run_note(run, "%s: the profiler is started anew: %s", problem->text, why->what);
+        return ST_OK;
+    }
+    return counters_gone(run, why, error);
 }
 
 // The profile worker at this problem; *able false when there are no counters to be had.
@@ -113,6 +141,8 @@ static st_code stalls_of(st_run *run, run_problem *problem, size_t index, st_err
                               compiled->image_bytes, profile_limit, &reply, &trouble, &why);
     if (code == ST_OK && trouble == ST_TROUBLE_REFUSED && why.code == ST_DENIED)
         code = counters_gone(run, &why, error);
+    else if (code == ST_OK && trouble != ST_TROUBLE_NONE)
+        code = stumbled(run, problem, &why, error);
     else if (code == ST_OK && reply) {
         run->counters_state = ST_COUNTERS_ALLOWED;
         run->result->counters = "allowed";
@@ -134,11 +164,10 @@ static st_code stalls_of(st_run *run, run_problem *problem, size_t index, st_err
 }
 
 // Exact counters of candidates that are loaded in the profile worker.
-static st_code count(st_run *run, run_problem *problem, const size_t *indices, size_t how_many,
-                     st_error *error)
+static st_code count_loaded(st_run *run, run_problem *problem, st_error *error)
 {
     int64_t ids[COUNTED_MOST];
-    size_t metric_count;
+    size_t metric_count, how_many = problem->counted_count;
     const st_metric *metrics = st_metrics(&metric_count);
     const char **names = st_calloc(metric_count, sizeof *names);
     double *values = st_calloc(metric_count, sizeof *values);
@@ -149,12 +178,12 @@ static st_code count(st_run *run, run_problem *problem, const size_t *indices, s
     for (size_t m = 0; m < metric_count && code == ST_OK; m++)
         names[m] = metrics[m].name;
     for (size_t i = 0; i < how_many; i++)
-        ids[i] = (int64_t)indices[i];
+        ids[i] = (int64_t)problem->counted[i];
     if (code == ST_OK)
         code = st_link_counters(run->profiling, ids, how_many, names, metric_count, profile_limit, &reply,
                                 &trouble, &why);
     if (code == ST_OK && trouble != ST_TROUBLE_NONE)
-        run_note(run, "%s: no exact counters: %s", problem->text, why.what);
+        code = stumbled(run, problem, &why, error);
     const json_t *rows = json_object_get(reply, "values");
     double seconds = st_json_number_or_nan(reply, "seconds");
     for (size_t i = 0; i < how_many && reply && code == ST_OK; i++) {
@@ -163,13 +192,22 @@ static st_code count(st_run *run, run_problem *problem, const size_t *indices, s
             const json_t *value = json_array_get(row, m);
             values[m] = json_is_number(value) ? json_number_value(value) : NAN;
         }
-        code = st_store_counters(run->store, problem->candidates[indices[i]].key, "range", names, values,
-                                 metric_count, seconds / (double)how_many, error);
+        code = st_store_counters(run->store, problem->candidates[problem->counted[i]].key, "range", names,
+                                 values, metric_count, seconds / (double)how_many, error);
     }
     json_decref(reply);
     st_free(values);
     st_free(names);
     return code;
+}
+
+void run_mark_counted(run_problem *problem, size_t index)
+{
+    for (size_t i = 0; i < problem->counted_count; i++)
+        if (problem->counted[i] == index)
+            return;
+    if (problem->counted_count < COUNTED_MOST)
+        problem->counted[problem->counted_count++] = index;
 }
 
 typedef struct ranked {
@@ -203,34 +241,32 @@ static size_t survivors(const st_run *run, const run_problem *problem, ranked *o
 static st_code profile_all(st_run *run, run_problem *problem, const ranked *order, size_t number,
                            st_error *error)
 {
-    size_t counted[COUNTED_MOST], counted_count = 0;
     st_code code = ST_OK;
     for (size_t i = 0; i < number && code == ST_OK && !run_interrupted(run); i++) {
         run_progress(run, problem, "profile", i, number);
-        code = stalls_of(run, problem, order[i].index, error);
-        if (run->counters_state == ST_COUNTERS_DENIED)
+        bool able = run->profiling != NULL;
+        if (!able) // it stumbled over the one before
+            code = begin(run, problem, &able, error);
+        if (code == ST_OK && able)
+            code = stalls_of(run, problem, order[i].index, error);
+        if (counters_are_gone(run) || !able)
             break;
-        run_candidate *candidate = &problem->candidates[order[i].index];
-        if (code == ST_OK && candidate->loaded && counted_count < COUNTED_MOST)
-            counted[counted_count++] = order[i].index;
-        else if (code == ST_OK)
-            code = run_unload(run, run->profiling, candidate, (int64_t)order[i].index, error);
+        if (code == ST_OK && run->profiling)
+            code = run_unload(run, run->profiling, &problem->candidates[order[i].index],
+                              (int64_t)order[i].index, error);
+        problem->candidates[order[i].index].loaded = false;
     }
-    bool all_there = counted_count > 0;
-    for (size_t i = 0; i < counted_count; i++)
-        all_there = all_there && problem->candidates[counted[i]].generation ==
-                                     st_link_generation(run->profiling);
-    if (code == ST_OK && all_there && run->counters_state != ST_COUNTERS_DENIED)
-        code = count(run, problem, counted, counted_count, error);
-    for (size_t i = 0; i < number && code == ST_OK; i++)
-        code = run_unload(run, run->profiling, &problem->candidates[order[i].index],
-                          (int64_t)order[i].index, error);
     return code;
+}
+
+static bool profiling_wanted(const st_run *run)
+{
+    return run->options->counters != ST_COUNTERS_OFF && !counters_are_gone(run);
 }
 
 st_code run_profile(st_run *run, run_problem *problem, st_error *error)
 {
-    if (run->options->counters == ST_COUNTERS_OFF || run->counters_state == ST_COUNTERS_DENIED)
+    if (!profiling_wanted(run))
         return ST_OK;
     double began = st_clock_seconds();
     bool able;
@@ -243,5 +279,34 @@ st_code run_profile(st_run *run, run_problem *problem, st_error *error)
         code = profile_all(run, problem, order, number, error);
     run->profile_seconds += st_clock_seconds() - began;
     st_free(order);
+    return code;
+}
+
+st_code run_count(st_run *run, run_problem *problem, st_error *error)
+{
+    if (!profiling_wanted(run) || !problem->counted_count)
+        return ST_OK;
+    double began = st_clock_seconds();
+    bool able;
+    st_code code = begin(run, problem, &able, error);
+    bool all_there = code == ST_OK && able;
+    for (size_t i = 0; i < problem->counted_count && code == ST_OK && all_there; i++) {
+        run_candidate *candidate = &problem->candidates[problem->counted[i]];
+        char *detail = NULL;
+        candidate->stage = STAGE_NEW;
+        candidate->loaded = false;
+        code = run_load(run, run->profiling, &problem->problem, candidate, (int64_t)problem->counted[i], &detail,
+                        error);
+        all_there = candidate->stage == STAGE_NEW;
+        candidate->stage = STAGE_DONE;
+        candidate->outcome = ST_OUTCOME_CORRECT;
+        st_free(detail);
+    }
+    run_progress(run, problem, "count", 0, problem->counted_count);
+    if (code == ST_OK && all_there)
+        code = count_loaded(run, problem, error);
+    for (size_t i = 0; i < problem->counted_count; i++)
+        problem->candidates[problem->counted[i]].loaded = false; // the next problem clears the worker
+    run->profile_seconds += st_clock_seconds() - began;
     return code;
 }

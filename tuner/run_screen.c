@@ -11,7 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 48, SCREEN_SAMPLES = 4, HOPELESS = 2 };
+enum { CHUNK = 48, HOPELESS = 2 };
+
+// A few samples show who is hopeless; of long kernels, whose noise is small, fewer do.
+static int64_t screen_samples(const run_problem *problem)
+{
+    return problem->best_ns[COLD] > 1e5 ? 3 : 4;
+}
 
 typedef struct chunk {
     size_t index[CHUNK];
@@ -127,10 +133,10 @@ static st_code time_candidate(st_run *run, run_problem *problem, run_candidate *
     candidate->outcome = ST_OUTCOME_CORRECT;
     code = run_store_candidate(run, problem, candidate, NULL, error);
     if (code == ST_OK)
-        code = run_time(run, problem, candidate, id, COLD, "screen", 0, SCREEN_SAMPLES, detail, error);
+        code = run_time(run, problem, candidate, id, COLD, "screen", 0, screen_samples(problem), detail, error);
     bool hopeless = candidate->series[COLD].median_ns > HOPELESS * problem->best_ns[COLD];
     if (code == ST_OK && candidate->stage != STAGE_DONE && warm_differs(run, problem) && !hopeless)
-        code = run_time(run, problem, candidate, id, WARM, "screen", 0, SCREEN_SAMPLES, detail, error);
+        code = run_time(run, problem, candidate, id, WARM, "screen", 0, screen_samples(problem), detail, error);
     if (code == ST_OK && candidate->stage == STAGE_DONE)
         code = run_store_candidate(run, problem, candidate, *detail, error);
     candidate->stage = STAGE_DONE;
@@ -210,7 +216,7 @@ st_code run_screen(st_run *run, run_problem *problem, st_error *error)
         if (code != ST_OK || !these.count)
             break;
         code = screen_chunk(run, problem, &these, number, error);
-        if (code == ST_OK && out_of_budget(run, began + waited)) {
+        if (code == ST_OK && problem->done < problem->candidate_count && out_of_budget(run, began + waited)) {
             run_note(run, "%s: the budget of %.3g s ended with %zu of %zu candidates tried", problem->text,
                      run->options->budget_seconds, problem->done, problem->candidate_count);
             break;

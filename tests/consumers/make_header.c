@@ -18,12 +18,14 @@ static st_choice *choices;
 static size_t count, capacity;
 static st_error error;
 
-static void stop(const char *what) {
+static void stop(const char *what)
+{
     fprintf(stderr, "make_header: %s: %s %s\n", what, error.what, error.remedy);
     exit(1);
 }
 
-static void add(const st_choice *choice) {
+static void add(const st_choice *choice)
+{
     choices = st_grow(choices, &capacity, count + 1, sizeof *choices);
     if (!choices)
         stop("memory");
@@ -31,7 +33,8 @@ static void add(const st_choice *choice) {
 }
 
 // A row for each value of the size axes that the text leaves out.
-static void add_sizes(const char *problem, st_choice *choice, size_t axis) {
+static void add_sizes(const char *problem, st_choice *choice, size_t axis)
+{
     for (; axis < tmpl->axis_count; axis++) {
         char named[128];
         snprintf(named, sizeof named, "%s=", tmpl->axes[axis].name);
@@ -53,7 +56,8 @@ static void add_sizes(const char *problem, st_choice *choice, size_t axis) {
     }
 }
 
-static void change_default(char *changes, st_config *config) {
+static void change_default(char *changes, st_config *config)
+{
     char *rest = NULL;
     st_config_default(tmpl, config);
     for (char *word = strtok_r(changes, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -62,17 +66,21 @@ static void change_default(char *changes, st_config *config) {
             stop(word);
         *value++ = '\0';
         int parameter = st_template_parameter(tmpl, word);
-        if (parameter < 0 || st_parameter_value(tmpl, parameter, value, &config->value[parameter], &error))
+        if (parameter < 0 ||
+            st_parameter_value(tmpl, parameter, value, &config->value[parameter], &error))
             stop(word);
     }
 }
 
-static void add_row(char *row, const char *version) {
-    char *rest = NULL, *class_text = strtok_r(row, "|", &rest), *problem = strtok_r(NULL, "|", &rest);
+static void add_row(char *row, const char *version)
+{
+    char *rest = NULL, *class_text = strtok_r(row, "|", &rest),
+         *problem = strtok_r(NULL, "|", &rest);
     char *config = strtok_r(NULL, "|", &rest), *blocks = strtok_r(NULL, "|", &rest);
     st_choice choice;
     memset(&choice, 0, sizeof choice);
-    if (!blocks || sscanf(class_text, "%d/%d", &choice.device_class.cc, &choice.device_class.sm_count) != 2)
+    if (!blocks ||
+        sscanf(class_text, "%d/%d", &choice.device_class.cc, &choice.device_class.sm_count) != 2)
         stop("a row is CC/SMS|PROBLEM|CONFIGURATION|BLOCKS_PER_SM");
     choice.blocks_per_sm = atoi(blocks);
     if (strncmp(config, "default", 7) == 0)
@@ -95,7 +103,8 @@ static void add_row(char *row, const char *version) {
     add_sizes(problem, &choice, 0);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     st_json_setup();
     if (argc < 5)
         stop("TEMPLATE OUTPUT VERSION ROW…");

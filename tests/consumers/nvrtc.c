@@ -20,7 +20,8 @@ static struct {
     nvrtcResult (*lowered)(nvrtcProgram, const char *, const char **);
 } api;
 
-static int open_nvrtc(st_library *library) {
+static int open_nvrtc(st_library *library)
+{
     static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
                                         "/usr/local/cuda/lib64/libnvrtc.so", NULL};
     const st_symbol symbols[] = {
@@ -36,7 +37,8 @@ static int open_nvrtc(st_library *library) {
            st_library_load(library, symbols, sizeof symbols / sizeof symbols[0], "", NULL) == ST_OK;
 }
 
-static int compile(const char *path, const char *kernel, const char *arch) {
+static int compile(const char *path, const char *kernel, const char *arch)
+{
     st_text text;
     st_text_init(&text);
     st_error error;
@@ -52,7 +54,8 @@ static int compile(const char *path, const char *kernel, const char *arch) {
     char *arch_option = st_format("--gpu-architecture=%s", arch);
     const char *const options[] = {arch_option, "--std=c++11", "-I" SIMTUNE_TEST_CUDA_INCLUDE};
     nvrtcProgram program = NULL;
-    int failed = api.create(&program, text.data, path, 0, NULL, NULL) || api.add_name(program, name);
+    int failed =
+        api.create(&program, text.data, path, 0, NULL, NULL) || api.add_name(program, name);
     failed = failed || api.compile(program, 3, options);
     size_t size = 0;
     if (program && api.log_size(program, &size) == NVRTC_SUCCESS && size <= sizeof log)
@@ -67,8 +70,11 @@ static int compile(const char *path, const char *kernel, const char *arch) {
     return failed;
 }
 
-int main(int argc, char **argv) {
-    static const struct { const char *file, *kernel; } cases[] = {
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *file, *kernel;
+    } cases[] = {
         {"simtune_total.h", "%s::total_partials<%s::config_0>"},
         {"simtune_reduce.h", "%s::reduce_cluster<%s::config_0>"},
         {"simtune_axpy.h", "%s::config_0::axpy"},

@@ -154,7 +154,7 @@ static st_code read_budget(const char *word, st_tune_options *options, st_error 
     options->budget_seconds = 0;
     options->budget_candidates = 0;
     if (!word) {
-        options->budget_seconds = 2.5;
+        options->budget_seconds = 2;
         return ST_OK;
     }
     if (strcmp(word, "none") == 0)

@@ -20,6 +20,14 @@ static st_code run_once(void *context, st_error *error)
     return code == ST_OK ? run->worker->ops->synchronize(run->worker->gpu, error) : code;
 }
 
+// Before every profiled run, outside of what is counted: profiles are of the cold cache.
+static st_code make_cold(void *context, st_error *error)
+{
+    profiled_run *run = context;
+    st_code code = wk_flush_cache(run->worker, error);
+    return code == ST_OK ? run->worker->ops->synchronize(run->worker->gpu, error) : code;
+}
+
 void wk_profiler_close(st_worker *worker)
 {
     if (worker->profiler)
@@ -42,6 +50,8 @@ static st_code need_profiler(st_worker *worker, st_error *error)
     if (code != ST_OK && state != ST_COUNTERS_ALLOWED)
         return st_fail(error, ST_DENIED, st_counters_remedy(state), "counters are %s",
                        st_counters_state_name(state));
+    if (code == ST_OK)
+        st_profiler_set_prepare(worker->profiler, make_cold);
     return code;
 }
 

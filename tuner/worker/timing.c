@@ -19,6 +19,7 @@ enum {
     SAMPLES_MOST = 24,      // behind one gate
     BATCH_MOST = 64,
     TICKS_LEAST = 100,
+    LONG_NS = 50000,
 };
 static const long long GATE_CYCLES = 6000000000ll; // about three seconds, should the host die
 
@@ -41,7 +42,7 @@ static void gate_open(st_worker *worker)
         *worker->gate_host = 1;
 }
 
-static st_code flush_cache(st_worker *worker, st_error *error)
+st_code wk_flush_cache(st_worker *worker, st_error *error)
 {
     uint64_t words = worker->flush_bytes / 16;
     st_gpu_pointer sink = worker->scratch + 2048;
@@ -93,7 +94,7 @@ typedef struct timing {
 static st_code queue_sample(st_worker *worker, const wk_candidate *candidate, timing how,
                             size_t event, st_error *error)
 {
-    st_code code = how.cold ? flush_cache(worker, error) : ST_OK;
+    st_code code = how.cold ? wk_flush_cache(worker, error) : ST_OK;
     if (code == ST_OK)
         code = worker->ops->event_record(worker->gpu, worker->events[event], error);
     for (uint32_t run = 0; run < how.batch && code == ST_OK; run++)
@@ -128,14 +129,14 @@ static size_t samples_behind_gate(const wk_candidate *candidate, timing how)
     return fit < 1 ? 1 : fit > SAMPLES_MOST ? SAMPLES_MOST : fit;
 }
 
-// Runs twice untimed (the first run after a load is slow), then decides the batch from one sample.
+// Runs untimed (the first run after a load is slow; a long one by little), then decides the batch.
 static st_code settle(st_worker *worker, wk_candidate *candidate, timing *how, st_error *error)
 {
     wk_candidate *one[] = {candidate};
     double sample;
     how->batch = 1;
     st_code code = measure(worker, one, 1, *how, &sample, error);
-    if (code == ST_OK)
+    if (code == ST_OK && sample < LONG_NS)
         code = measure(worker, one, 1, *how, &sample, error);
     if (code != ST_OK || !(sample < TICKS_LEAST * worker->tick_ns))
         return code;

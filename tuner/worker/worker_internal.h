@@ -135,6 +135,8 @@ st_code wk_speed(st_worker *worker, const st_frame *request, wk_reply *reply, st
 st_code wk_stalls(st_worker *worker, const st_frame *request, wk_reply *reply, st_error *error);
 st_code wk_counters(st_worker *worker, const st_frame *request, wk_reply *reply, st_error *error);
 void wk_profiler_close(st_worker *worker);
+// Queues the reading that leaves nothing of a problem in L2.
+st_code wk_flush_cache(st_worker *worker, st_error *error);
 // Smallest difference that the events' clock can tell, in nanoseconds.
 st_code wk_measure_tick(st_worker *worker, double *tick_ns, st_error *error);
 st_code wk_get_candidate(st_worker *worker, const json_t *request, wk_candidate **out, st_error *error);

@@ -24,11 +24,11 @@
 #define SHARED __attribute__((unused)) static
 
 // Fails with the error's words.
-#define assert_ok(code, error) \
-    do { \
-        st_code got_ = (code); \
-        if (got_ != ST_OK) \
-            fail_msg("%s: code %d: %s (%s)", #code, (int)got_, (error).what, (error).remedy); \
+#define assert_ok(code, error)                                                                     \
+    do {                                                                                           \
+        st_code got_ = (code);                                                                     \
+        if (got_ != ST_OK)                                                                         \
+            fail_msg("%s: code %d: %s (%s)", #code, (int)got_, (error).what, (error).remedy);      \
     } while (0)
 
 SHARED char folder[64];
@@ -82,8 +82,13 @@ SHARED st_store_options current_options(int patience_ms)
 // --- rows --------------------------------------------------------------------------------------------------
 SHARED st_device_row some_device(const char *uuid)
 {
-    st_device_row row = {.cc = 90, .sm_count = 132, .memory_bytes = 150754820096, .l2_bytes = -1,
-                         .facts_json = NULL, .read_gbs = 4500.5, .copy_gbs = NAN};
+    st_device_row row = {.cc = 90,
+                         .sm_count = 132,
+                         .memory_bytes = 150754820096,
+                         .l2_bytes = -1,
+                         .facts_json = NULL,
+                         .read_gbs = 4500.5,
+                         .copy_gbs = NAN};
     snprintf(row.uuid, sizeof row.uuid, "%s", uuid);
     snprintf(row.name, sizeof row.name, "NVIDIA H200");
     snprintf(row.backend, sizeof row.backend, "cuda");
@@ -100,8 +105,8 @@ SHARED st_toolchain_row some_toolchain(const char *driver)
 }
 
 // A session of `family` with all that it refers to. Returns ST_OK or the first code.
-SHARED st_code add_session(st_store *store, const char *family, const char *uuid, const char *driver,
-                           st_session_row *session, st_error *error)
+SHARED st_code add_session(st_store *store, const char *family, const char *uuid,
+                           const char *driver, st_session_row *session, st_error *error)
 {
     *session = (st_session_row){.command = (char *)"simtune reduce --arch auto",
                                 .options_json = (char *)"{\"seed\":1}"};
@@ -125,10 +130,17 @@ SHARED st_code add_session(st_store *store, const char *family, const char *uuid
 SHARED st_candidate_row blank_candidate(int64_t session, int64_t problem, int64_t configuration,
                                         const char *outcome)
 {
-    st_candidate_row row = {.session_key = session, .problem_key = problem,
-                            .configuration_key = configuration, .registers = -1, .local_bytes = -1,
-                            .static_smem = -1, .dynamic_smem = -1, .blocks_per_sm = -1,
-                            .occupancy = NAN, .deterministic = -1, .compile_seconds = NAN};
+    st_candidate_row row = {.session_key = session,
+                            .problem_key = problem,
+                            .configuration_key = configuration,
+                            .registers = -1,
+                            .local_bytes = -1,
+                            .static_smem = -1,
+                            .dynamic_smem = -1,
+                            .blocks_per_sm = -1,
+                            .occupancy = NAN,
+                            .deterministic = -1,
+                            .compile_seconds = NAN};
     snprintf(row.outcome, sizeof row.outcome, "%s", outcome);
     return row;
 }
@@ -136,11 +148,20 @@ SHARED st_candidate_row blank_candidate(int64_t session, int64_t problem, int64_
 SHARED st_measurement_row some_measurement(int64_t candidate, const char *phase, int round,
                                            const char *cache, const double *samples, size_t count)
 {
-    st_measurement_row row = {.candidate_key = candidate, .round = round, .samples_ns = samples,
-                              .sample_count = count, .median_ns = count ? samples[0] : NAN,
-                              .sm_clock_mhz = 1980, .memory_clock_mhz = -1, .temperature_c = 40,
-                              .power_mw = -1, .throttle_reasons = 0, .dropped = 0, .batch = 1,
-                              .tick_ns = 32.0, .taken_ms = 1764000000000 + round};
+    st_measurement_row row = {.candidate_key = candidate,
+                              .round = round,
+                              .samples_ns = samples,
+                              .sample_count = count,
+                              .median_ns = count ? samples[0] : NAN,
+                              .sm_clock_mhz = 1980,
+                              .memory_clock_mhz = -1,
+                              .temperature_c = 40,
+                              .power_mw = -1,
+                              .throttle_reasons = 0,
+                              .dropped = 0,
+                              .batch = 1,
+                              .tick_ns = 32.0,
+                              .taken_ms = 1764000000000 + round};
     snprintf(row.phase, sizeof row.phase, "%s", phase);
     snprintf(row.cache, sizeof row.cache, "%s", cache);
     return row;
@@ -185,10 +206,19 @@ SHARED st_code add_candidate(st_store *store, const st_session_row *session, int
 
 SHARED st_winner_row some_winner(int64_t session, int64_t problem, int64_t winner, double ns)
 {
-    return (st_winner_row){.session_key = session, .problem_key = problem, .cache = "cold",
-                           .winner_key = winner, .default_key = winner, .winner_ns = ns,
-                           .default_ns = ns * 2, .speedup = 2.0, .speedup_low = 1.9,
-                           .speedup_high = 2.1, .tied = 1, .ties_json = NULL, .bytes = 4096.0,
+    return (st_winner_row){.session_key = session,
+                           .problem_key = problem,
+                           .cache = "cold",
+                           .winner_key = winner,
+                           .default_key = winner,
+                           .winner_ns = ns,
+                           .default_ns = ns * 2,
+                           .speedup = 2.0,
+                           .speedup_low = 1.9,
+                           .speedup_high = 2.1,
+                           .tied = 1,
+                           .ties_json = NULL,
+                           .bytes = 4096.0,
                            .note = NULL};
 }
 
@@ -206,7 +236,8 @@ SHARED int64_t number(st_store *store, const char *sql)
 SHARED void assert_sound(st_store *store)
 {
     assert_int_equal(number(store, "SELECT count(*) FROM pragma_integrity_check"
-                                   " WHERE integrity_check <> 'ok'"), 0);
+                                   " WHERE integrity_check <> 'ok'"),
+                     0);
     assert_int_equal(number(store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
 }
 

@@ -28,8 +28,8 @@ static int writer(const char *path, int name, int count, int fd)
     for (int i = 0; i < count; i++) {
         char configuration[32];
         snprintf(configuration, sizeof configuration, "BLOCK=%d", i);
-        if (add_candidate(store, &session, 1024, configuration, 10 + i, &problem, &candidate, &error) !=
-            ST_OK) {
+        if (add_candidate(store, &session, 1024, configuration, 10 + i, &problem, &candidate,
+                          &error) != ST_OK) {
             fprintf(stderr, "writer %d: %s\n", name, error.what);
             return 1;
         }
@@ -80,7 +80,8 @@ static void four_writers_lose_nothing(void **state)
         assert_int_equal(number(reader, "SELECT (SELECT count(*) FROM candidate) ="
                                         " (SELECT count(*) FROM measurement) AND"
                                         " (SELECT count(*) FROM candidate) * 2 ="
-                                        " (SELECT count(*) FROM counter)"), 1);
+                                        " (SELECT count(*) FROM counter)"),
+                         1);
         usleep(2000);
     }
     st_store_close(reader);
@@ -91,7 +92,8 @@ static void four_writers_lose_nothing(void **state)
     assert_int_equal(number(store, "SELECT count(*) FROM configuration"), CANDIDATES);
     assert_int_equal(number(store, "SELECT count(*) FROM device"), 2);
     assert_int_equal(number(store, "SELECT count(*) FROM problem"), 1);
-    assert_int_equal(number(store, "SELECT count(*) FROM session WHERE status = 'finished'"), WRITERS);
+    assert_int_equal(number(store, "SELECT count(*) FROM session WHERE status = 'finished'"),
+                     WRITERS);
     assert_whole(store);
     st_store_close(store);
 }
@@ -104,21 +106,24 @@ static void a_long_lock_ends_in_a_clear_message(void **state)
     st_store *holder = open_store(in_folder("held.db"), ST_STORE_WRITE), *waiter;
     assert_ok(st_store_begin(holder, &error), error);
     st_store_options options = current_options(50);
-    assert_ok(st_store_open_with(in_folder("held.db"), ST_STORE_WRITE, &options, &waiter, &error), error);
+    assert_ok(st_store_open_with(in_folder("held.db"), ST_STORE_WRITE, &options, &waiter, &error),
+              error);
     assert_int_equal(st_store_problem(waiter, "r", "x", NULL, NULL, -1, &key, &error), ST_FAILED);
     assert_non_null(strstr(error.what, "locked by another program for 0.05 s"));
     assert_non_null(strstr(error.what, "held.db"));
     assert_non_null(strstr(error.remedy, "wait"));
     assert_ok(st_store_commit(holder, &error), error);
-    assert_ok(st_store_problem(waiter, "r", "x", NULL, NULL, -1, &key, &error), error); // and goes on
+    assert_ok(st_store_problem(waiter, "r", "x", NULL, NULL, -1, &key, &error),
+              error); // and goes on
     st_store_close(waiter);
     st_store_close(holder);
     // Not ours and not in WAL mode: an exclusive lock on a new file.
     sqlite3 *raw;
     assert_int_equal(sqlite3_open(in_folder("new.db"), &raw), SQLITE_OK);
     assert_int_equal(sqlite3_exec(raw, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(st_store_open_with(in_folder("new.db"), ST_STORE_WRITE, &options, &waiter, &error),
-                     ST_FAILED);
+    assert_int_equal(
+        st_store_open_with(in_folder("new.db"), ST_STORE_WRITE, &options, &waiter, &error),
+        ST_FAILED);
     assert_non_null(strstr(error.what, "locked by another program"));
     sqlite3_exec(raw, "ROLLBACK", NULL, NULL, NULL);
     sqlite3_close(raw);

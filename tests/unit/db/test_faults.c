@@ -55,7 +55,8 @@ static st_code see_device(void *context, const st_device_row *row, st_error *err
 static st_code read_everything(st_store *store, const st_session_row *session, int64_t candidate,
                                st_error *error)
 {
-    st_query query = {.family = "reduce", .cc = -1, .sm_count = -1, .n = -1, .since_ms = -1, .best = true};
+    st_query query = {
+        .family = "reduce", .cc = -1, .sm_count = -1, .n = -1, .since_ms = -1, .best = true};
     st_session_row found;
     int64_t sum = 0, key;
     char *text = NULL, *lines = NULL;
@@ -209,7 +210,8 @@ static unsigned long inject_import(st_fault kind, const char *history)
             assert_true(strlen(error.what) > 0);
             assert_int_equal(number(store, "SELECT (SELECT count(*) FROM device) +"
                                            " (SELECT count(*) FROM configuration) +"
-                                           " (SELECT count(*) FROM metric)"), 0);
+                                           " (SELECT count(*) FROM metric)"),
+                             0);
             assert_ok(st_history_import(store, history, true, NULL, &error), error); // and again
         }
         assert_int_equal(number(store, "SELECT count(*) FROM candidate"), 2);
@@ -247,8 +249,8 @@ static void faults_in_transactions_leave_nothing_half_done(void **state)
         st_fault_arm(ST_FAULT_SQLITE, n);
         st_code code = st_store_begin(store, &error);
         if (code == ST_OK)
-            code = st_store_finish(store, st_store_problem(store, "r", "1", NULL, NULL, -1, &key, &error),
-                                   &error);
+            code = st_store_finish(
+                store, st_store_problem(store, "r", "1", NULL, NULL, -1, &key, &error), &error);
         st_code second = st_store_begin(store, &error);
         if (second == ST_OK) {
             st_store_problem(store, "r", "2", NULL, NULL, -1, &key, &error);
@@ -258,7 +260,8 @@ static void faults_in_transactions_leave_nothing_half_done(void **state)
         st_fault_arm(ST_FAULT_SQLITE, 0);
         assert_int_equal(store->depth, 0);
         assert_int_equal(sqlite3_get_autocommit(store->db), 1);
-        assert_int_equal(number(store, "SELECT count(*) FROM problem WHERE text = '1'"), code == ST_OK);
+        assert_int_equal(number(store, "SELECT count(*) FROM problem WHERE text = '1'"),
+                         code == ST_OK);
         assert_int_equal(number(store, "SELECT count(*) FROM problem WHERE text = '2'"), 0);
         assert_ok(st_store_problem(store, "r", "3", NULL, NULL, -1, &key, &error), error);
         st_store_close(store);

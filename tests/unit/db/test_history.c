@@ -13,11 +13,14 @@ static void fill(st_store *store, char ids[2][ST_HASH_TEXT])
     for (int i = 0; i < 2; i++) {
         st_session_row session;
         int64_t problem, fast, slow, configuration;
-        assert_ok(add_session(store, "reduce", i ? "GPU-2" : "GPU-1", "580", &session, &error), error);
-        assert_ok(add_candidate(store, &session, 1024, "BLOCK=256 VEC=4", 1234.567 + i, &problem, &fast,
-                                &error), error);
-        assert_ok(add_candidate(store, &session, 1024, "BLOCK=128 VEC=1", 0.1, &problem, &slow, &error),
+        assert_ok(add_session(store, "reduce", i ? "GPU-2" : "GPU-1", "580", &session, &error),
                   error);
+        assert_ok(add_candidate(store, &session, 1024, "BLOCK=256 VEC=4", 1234.567 + i, &problem,
+                                &fast, &error),
+                  error);
+        assert_ok(
+            add_candidate(store, &session, 1024, "BLOCK=128 VEC=1", 0.1, &problem, &slow, &error),
+            error);
         const double samples[] = {1.0 / 3, 1e-7, 123456789.125, NAN, -0.0, 1e300};
         st_measurement_row m = some_measurement(fast, "finals", 3, "warm", samples, 6);
         m.median_ns = NAN;
@@ -31,13 +34,15 @@ static void fill(st_store *store, char ids[2][ST_HASH_TEXT])
         winner.note = (char *)"fewest registers";
         winner.tied = 2;
         assert_ok(st_store_winner(store, &winner, &error), error);
-        assert_ok(st_store_configuration(store, "reduce", "BLOCK=64 VEC=\"x\"", &configuration, &error),
-                  error);
+        assert_ok(
+            st_store_configuration(store, "reduce", "BLOCK=64 VEC=\"x\"", &configuration, &error),
+            error);
         st_candidate_row failed = blank_candidate(session.key, problem, configuration, "compile");
         failed.detail = (char *)"line 1\n\ttab \"quoted\" \\ \xc3\xa9 cut: \xc3";
         assert_ok(st_store_candidate(store, &failed, &error), error);
         assert_ok(st_store_session_end(store, session.key, ST_SESSION_FINISHED,
-                                       "{\"seconds\":{\"time\":1.5}}", &error), error);
+                                       "{\"seconds\":{\"time\":1.5}}", &error),
+                  error);
         memcpy(ids[i], session.id, ST_HASH_TEXT);
     }
 }
@@ -87,20 +92,28 @@ static void zip(const char *path, const char *text)
 static st_text contents(st_store *store)
 {
     static const char *const questions[] = {
-        "SELECT hex(json_array(uuid, name, backend, pci, cc, sm_count, memory_bytes, l2_bytes, facts,"
+        "SELECT hex(json_array(uuid, name, backend, pci, cc, sm_count, memory_bytes, l2_bytes, "
+        "facts,"
         " read_gbs, copy_gbs)) FROM device ORDER BY 1",
-        "SELECT json_array(session_id, resume_key, family, status, command, options, summary, driver,"
+        "SELECT json_array(session_id, resume_key, family, status, command, options, summary, "
+        "driver,"
         " driver_cuda, compiler, tool, template_hash, device_uuid, started_ms, finished_ms)"
         " FROM simtune_sessions ORDER BY 1",
-        "SELECT json_array(candidate_id, problem, configuration, type, operation, n, outcome, registers,"
+        "SELECT json_array(candidate_id, problem, configuration, type, operation, n, outcome, "
+        "registers,"
         " local_bytes, occupancy, deterministic, session_id) FROM simtune_candidates ORDER BY 1",
-        "SELECT json_array(candidate_id, phase, round, cache, median_ns, hex(samples), sm_clock_mhz,"
-        " memory_clock_mhz, temperature_c, power_mw, throttle_reasons, dropped, batch, tick_ns, taken_ms)"
+        "SELECT json_array(candidate_id, phase, round, cache, median_ns, hex(samples), "
+        "sm_clock_mhz,"
+        " memory_clock_mhz, temperature_c, power_mw, throttle_reasons, dropped, batch, tick_ns, "
+        "taken_ms)"
         " FROM simtune_measurements ORDER BY 1",
-        "SELECT json_array(candidate_id, kind, name, value, seconds) FROM simtune_counters ORDER BY 1",
-        "SELECT json_array(candidate_id, lines) FROM stall_lines JOIN candidate USING (candidate_key)"
+        "SELECT json_array(candidate_id, kind, name, value, seconds) FROM simtune_counters ORDER "
+        "BY 1",
+        "SELECT json_array(candidate_id, lines) FROM stall_lines JOIN candidate USING "
+        "(candidate_key)"
         " ORDER BY 1",
-        "SELECT json_array(candidate_id, cache, median_ns, default_ns, speedup, speedup_low, speedup_high,"
+        "SELECT json_array(candidate_id, cache, median_ns, default_ns, speedup, speedup_low, "
+        "speedup_high,"
         " tied, ties, bytes, note, is_default) FROM simtune_winners ORDER BY 1",
         "SELECT json_array(hash, family, texts) FROM template ORDER BY 1",
     };
@@ -109,7 +122,8 @@ static st_text contents(st_store *store)
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         sqlite3_stmt *statement;
         int rows = 0;
-        assert_int_equal(sqlite3_prepare_v2(store->db, questions[i], -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(store->db, questions[i], -1, &statement, NULL),
+                         SQLITE_OK);
         for (; sqlite3_step(statement) == SQLITE_ROW; rows++)
             st_text_addf(&text, "%s\n", (const char *)sqlite3_column_text(statement, 0));
         assert_true(rows > 0);
@@ -124,7 +138,8 @@ static void a_store_comes_back_whole_in_another(void **state)
     st_error error = {0};
     char ids[2][ST_HASH_TEXT];
     size_t added = 0;
-    st_store *from = open_store(":memory:", ST_STORE_WRITE), *to = open_store(":memory:", ST_STORE_WRITE);
+    st_store *from = open_store(":memory:", ST_STORE_WRITE),
+             *to = open_store(":memory:", ST_STORE_WRITE);
     fill(from, ids);
     int64_t key; // other local keys there
     assert_ok(st_store_problem(to, "scan", "n=1", NULL, NULL, 1, &key, &error), error);
@@ -147,11 +162,32 @@ static void a_store_comes_back_whole_in_another(void **state)
     assert_string_equal(two.data, three.data);
     assert_ok(st_history_export(to, chosen, in_folder("again.gz"), &error), error);
     assert_true(same_files(in_folder("all.gz"), in_folder("again.gz")));
-    assert_ok(st_history_export(from, NULL, in_folder("every.gz"), &error), error); // NULL: every session
+    assert_ok(st_history_export(from, NULL, in_folder("every.gz"), &error),
+              error); // NULL: every session
     assert_true(same_files(in_folder("all.gz"), in_folder("every.gz")));
     st_text_release(&one);
     st_text_release(&two);
     st_text_release(&three);
+    st_store_close(from);
+    st_store_close(to);
+}
+
+static void the_order_in_which_rows_came_does_not_show(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    char ids[2][ST_HASH_TEXT];
+    st_store *from = open_store(":memory:", ST_STORE_WRITE);
+    st_store *to = open_store(":memory:", ST_STORE_WRITE);
+    fill(from, ids);
+    assert_ok(st_history_export(from, NULL, in_folder("both.gz"), &error), error);
+    for (int i = 1; i >= 0; i--) { // the later session first
+        const char *const one[] = {ids[i], NULL};
+        assert_ok(st_history_export(from, one, in_folder("one.gz"), &error), error);
+        assert_ok(st_history_import(to, in_folder("one.gz"), false, NULL, &error), error);
+    }
+    assert_ok(st_history_export(to, NULL, in_folder("turned.gz"), &error), error);
+    assert_true(same_files(in_folder("both.gz"), in_folder("turned.gz")));
     st_store_close(from);
     st_store_close(to);
 }
@@ -161,7 +197,8 @@ static void shipped_sessions_are_never_resumed(void **state)
     (void)state;
     st_error error = {0};
     st_session_row session, found;
-    st_store *from = open_store(":memory:", ST_STORE_WRITE), *to = open_store(":memory:", ST_STORE_WRITE);
+    st_store *from = open_store(":memory:", ST_STORE_WRITE),
+             *to = open_store(":memory:", ST_STORE_WRITE);
     assert_ok(add_session(from, "reduce", "GPU-1", "580", &session, &error), error);
     assert_ok(st_history_export(from, NULL, in_folder("running.gz"), &error), error);
     assert_ok(st_history_import(to, in_folder("running.gz"), true, NULL, &error), error);
@@ -177,7 +214,8 @@ static void own_rows_are_left_alone(void **state)
     st_error error = {0};
     char ids[2][ST_HASH_TEXT];
     size_t added;
-    st_store *from = open_store(":memory:", ST_STORE_WRITE), *to = open_store(":memory:", ST_STORE_WRITE);
+    st_store *from = open_store(":memory:", ST_STORE_WRITE),
+             *to = open_store(":memory:", ST_STORE_WRITE);
     fill(from, ids);
     assert_ok(st_history_export(from, NULL, in_folder("own.gz"), &error), error);
     assert_ok(st_history_import(to, in_folder("own.gz"), false, &added, &error), error);
@@ -189,13 +227,15 @@ static void own_rows_are_left_alone(void **state)
                  NULL, NULL, NULL);
     assert_ok(st_history_import(to, in_folder("own.gz"), true, &added, &error), error);
     assert_int_equal(added, 2); // two candidates had lost a measurement
-    assert_int_equal(number(to, "SELECT (SELECT max(read_gbs) FROM device) = 1"
-                                " AND (SELECT min(note) FROM winner) = 'mine'"
-                                " AND (SELECT min(registers) FROM candidate) = 77"
-                                " AND (SELECT min(value) FROM counter) = 0.5"
-                                " AND (SELECT max(shipped) FROM session) = 0"
-                                " AND (SELECT count(summary) FROM session) = 0"
-                                " AND (SELECT count(*) FROM measurement WHERE phase = 'finals') = 2"), 1);
+    assert_int_equal(number(to,
+                            "SELECT (SELECT max(read_gbs) FROM device) = 1"
+                            " AND (SELECT min(note) FROM winner) = 'mine'"
+                            " AND (SELECT min(registers) FROM candidate) = 77"
+                            " AND (SELECT min(value) FROM counter) = 0.5"
+                            " AND (SELECT max(shipped) FROM session) = 0"
+                            " AND (SELECT count(summary) FROM session) = 0"
+                            " AND (SELECT count(*) FROM measurement WHERE phase = 'finals') = 2"),
+                     1);
     st_store_close(from);
     st_store_close(to);
 }
@@ -211,11 +251,13 @@ static void the_file_is_readable_and_has_no_date(void **state)
     st_text raw = read_all(in_folder("read.gz")), text = unzip(in_folder("read.gz"));
     const unsigned char *header = (const unsigned char *)raw.data;
     assert_true(header[0] == 0x1f && header[1] == 0x8b);
-    assert_int_equal(header[3], 0); // no name
+    assert_int_equal(header[3], 0);                                                    // no name
     assert_true(header[4] == 0 && header[5] == 0 && header[6] == 0 && header[7] == 0); // no date
     assert_true(st_text_starts(text.data, "{\"format\":\"simtune-history\",\"version\":1}\n"));
-    assert_non_null(strstr(text.data, "\"samples_ns\":[0.3333333333333333,1e-07,123456789.125,null,-0.0,1e+300]"));
-    assert_non_null(strstr(text.data, "\"problem\":\"T=f32 op=sum n=1024\",\"configuration\":\"BLOCK=256 VEC=4\""));
+    assert_non_null(strstr(
+        text.data, "\"samples_ns\":[0.3333333333333333,1e-07,123456789.125,null,-0.0,1e+300]"));
+    assert_non_null(strstr(
+        text.data, "\"problem\":\"T=f32 op=sum n=1024\",\"configuration\":\"BLOCK=256 VEC=4\""));
     assert_non_null(strstr(text.data, "tab \\\"quoted\\\" \\\\ \xc3\xa9 cut: ?")); // not UTF-8: '?'
     assert_non_null(strstr(text.data, "{\"row\":\"end\",\"rows\":15}\n"));
     assert_null(strstr(text.data, "_key\":1")); // no local key
@@ -235,8 +277,9 @@ static void import_fails(const char *path, const char *message)
     assert_non_null(strstr(error.what, folder)); // which file
     assert_true(strlen(error.remedy) > 0);
     assert_int_equal(added, 0);
-    static const char *const tables[] = {"device", "toolchain", "template", "problem", "configuration",
-                                         "session", "candidate", "measurement", "metric", "winner"};
+    static const char *const tables[] = {"device",        "toolchain", "template",  "problem",
+                                         "configuration", "session",   "candidate", "measurement",
+                                         "metric",        "winner"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         char sql[64];
         snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", tables[i]);
@@ -302,25 +345,34 @@ static void damaged_files_are_refused_whole(void **state)
     zip(in_folder("list.gz"), "[1]\n");
     import_fails(in_folder("list.gz"), "not a history file");
     import_changed_fails(&text, "simtune-history", "other-history", "not a history file");
-    import_changed_fails(&text, "\"version\":1", "\"version\":2", "version 2; this simtune reads versions up to 1");
+    import_changed_fails(&text, "\"version\":1", "\"version\":2",
+                         "version 2; this simtune reads versions up to 1");
     import_changed_fails(&text, "\"version\":1", "\"version\":\"1\"", "version");
     import_changed_fails(&text, "\"rows\":15", "\"rows\":14", "14 rows, but there are 15");
-    import_changed_fails(&text, "\"row\":\"winner\"", "\"row\":\"loser\"", "unknown kind, \"loser\"");
+    import_changed_fails(&text, "\"row\":\"winner\"", "\"row\":\"loser\"",
+                         "unknown kind, \"loser\"");
     import_changed_fails(&text, "\"row\":\"winner\"", "\"row\":7", "\"row\" is not a text");
     import_changed_fails(&text, "\"outcome\":\"correct\"", "\"outcome\":\"nice\"", "CHECK");
     import_changed_fails(&text, "\"outcome\":\"correct\",", "", "\"outcome\" is missing");
-    import_changed_fails(&text, "\"registers\":32", "\"registers\":\"many\"", "\"registers\" is not");
+    import_changed_fails(&text, "\"registers\":32", "\"registers\":\"many\"",
+                         "\"registers\" is not");
     import_changed_fails(&text, "\"registers\":32", "\"registers\":4294967328", "out of range");
-    import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":[{},", "a sample is not a number");
+    import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":[{},",
+                         "a sample is not a number");
     import_changed_fails(&text, "\"samples_ns\":[", "\"samples\":[", "\"samples_ns\" is missing");
-    import_changed_fails(&text, "\"measurements\":[", "\"measurements\":[5,", "not a list of objects");
-    import_changed_fails(&text, "\"dram_throughput\":0.93", "\"dram_throughput\":\"x\"", "not a number");
+    import_changed_fails(&text, "\"measurements\":[", "\"measurements\":[5,",
+                         "not a list of objects");
+    import_changed_fails(&text, "\"dram_throughput\":0.93", "\"dram_throughput\":\"x\"",
+                         "not a number");
     import_changed_fails(&text, "\"backend\":\"cuda\"", "\"backend\":\"cudacudacuda\"", "too long");
     import_changed_fails(&text, "\"uuid\":\"GPU-1\"", "\"uuid\":\"GPU-9\"", "refers to a device");
-    import_changed_fails(&text, "\"problem\":\"T=f32", "\"problem\":\"T=f64", "refers to a problem");
-    import_changed_fails(&text, "\"winner\":\"BLOCK=256", "\"winner\":\"BLOCK=512", "winner must be");
+    import_changed_fails(&text, "\"problem\":\"T=f32", "\"problem\":\"T=f64",
+                         "refers to a problem");
+    import_changed_fails(&text, "\"winner\":\"BLOCK=256", "\"winner\":\"BLOCK=512",
+                         "winner must be");
     import_changed_fails(&text, "\"status\":\"finished\"", "\"status\":\"running\"", "CHECK");
-    import_changed_fails(&text, "{\"row\":\"end\"", "{\"row\":\"end\",\"rows\":15}\n{\"row\":\"end\"", "");
+    import_changed_fails(&text, "{\"row\":\"end\"",
+                         "{\"row\":\"end\",\"rows\":15}\n{\"row\":\"end\"", "");
     st_text_release(&raw);
     st_text_release(&text);
 }
@@ -336,7 +388,8 @@ static void exports_that_fail_leave_the_old_file(void **state)
     const char *const unknown[] = {ids[0], "00000000000000000000000000000000", NULL};
     assert_int_equal(st_history_export(store, unknown, in_folder("kept.gz"), &error), ST_NOTHING);
     assert_non_null(strstr(error.what, "no session 0000"));
-    assert_int_equal(st_history_export(store, NULL, in_folder("no/such/folder.gz"), &error), ST_FAILED);
+    assert_int_equal(st_history_export(store, NULL, in_folder("no/such/folder.gz"), &error),
+                     ST_FAILED);
     assert_non_null(strstr(error.what, "No such file"));
     for (unsigned long n = 1;; n++) { // every system call in turn
         st_fault_arm(ST_FAULT_SYSTEM, n);
@@ -387,6 +440,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_store_comes_back_whole_in_another),
+        cmocka_unit_test(the_order_in_which_rows_came_does_not_show),
         cmocka_unit_test(shipped_sessions_are_never_resumed),
         cmocka_unit_test(own_rows_are_left_alone),
         cmocka_unit_test(the_file_is_readable_and_has_no_date),

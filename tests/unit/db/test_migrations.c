@@ -9,8 +9,10 @@ static const char *const first[] = {st_schema_1_tables, st_schema_1_views, NULL}
 static const char *const second[] = {
     "ALTER TABLE session ADD COLUMN host TEXT;",
     "UPDATE session SET host = 'unknown'; DROP VIEW simtune_best;"
-    "CREATE VIEW simtune_best AS SELECT session_id, host FROM session;", NULL};
-static const char *const broken[] = {"CREATE TABLE half (x INTEGER) STRICT;", "SELECT nonsense;", NULL};
+    "CREATE VIEW simtune_best AS SELECT session_id, host FROM session;",
+    NULL};
+static const char *const broken[] = {"CREATE TABLE half (x INTEGER) STRICT;", "SELECT nonsense;",
+                                     NULL};
 static const char *const dangling[] = {"DELETE FROM device;", NULL};
 static const st_migration two[] = {{1, "first schema", first}, {2, "hosts", second}};
 static const st_migration two_broken[] = {{1, "first schema", first}, {2, "broken", broken}};
@@ -63,8 +65,10 @@ static void a_new_store_is_stamped(void **state)
     assert_int_equal(number(store, "PRAGMA application_id"), ST_APPLICATION_ID);
     assert_int_equal(number(store, "PRAGMA foreign_keys"), 1);
     assert_int_equal(number(store, "SELECT journal_mode = 'wal' FROM pragma_journal_mode"), 1);
-    assert_int_equal(number(store, "SELECT count(*) FROM pragma_table_list WHERE type = 'table'"
-                                   " AND schema = 'main' AND name NOT LIKE 'sqlite_%' AND NOT strict"), 0);
+    assert_int_equal(number(store,
+                            "SELECT count(*) FROM pragma_table_list WHERE type = 'table'"
+                            " AND schema = 'main' AND name NOT LIKE 'sqlite_%' AND NOT strict"),
+                     0);
     assert_sound(store);
     st_store_close(store);
     store = open_store(in_folder("new.db"), ST_STORE_WRITE); // again: nothing to do
@@ -123,8 +127,9 @@ static void a_newer_store_is_refused_untouched(void **state)
     st_store_close(store);
     copy(in_folder("newer.db"), in_folder("newer.copy"));
     for (int mode = ST_STORE_READ; mode <= ST_STORE_WRITE; mode++) {
-        assert_int_equal(open_with(in_folder("newer.db"), (st_store_mode)mode, two, 1, &store, &error),
-                         ST_FAILED);
+        assert_int_equal(
+            open_with(in_folder("newer.db"), (st_store_mode)mode, two, 1, &store, &error),
+            ST_FAILED);
         assert_null(store);
         assert_non_null(strstr(error.what, "version 2"));
         assert_non_null(strstr(error.what, "up to 1"));
@@ -144,7 +149,8 @@ static void a_newer_version_in_the_log_is_seen(void **state)
     make_old(in_folder("log.db"));
     pid_t child = fork();
     if (child == 0)
-        _exit(open_with(in_folder("log.db"), ST_STORE_WRITE, two, 2, &store, NULL) == ST_OK ? 0 : 1);
+        _exit(open_with(in_folder("log.db"), ST_STORE_WRITE, two, 2, &store, NULL) == ST_OK ? 0
+                                                                                            : 1);
     int status;
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
@@ -153,8 +159,8 @@ static void a_newer_version_in_the_log_is_seen(void **state)
     copy(in_folder("log.db"), in_folder("log.copy"));
     copy(wal, wal_copy);
     for (int mode = ST_STORE_READ; mode <= ST_STORE_WRITE; mode++) {
-        assert_int_equal(open_with(in_folder("log.db"), (st_store_mode)mode, two, 1, &store, &error),
-                         ST_FAILED);
+        assert_int_equal(
+            open_with(in_folder("log.db"), (st_store_mode)mode, two, 1, &store, &error), ST_FAILED);
         assert_non_null(strstr(error.what, "version 2"));
         assert_true(same_bytes(in_folder("log.db"), in_folder("log.copy")));
         assert_true(same_bytes(wal, wal_copy));
@@ -170,11 +176,12 @@ static void a_failed_migration_changes_nothing(void **state)
     st_error error = {0};
     st_store *store;
     make_old(in_folder("fails.db"));
-    assert_int_equal(open_with(in_folder("fails.db"), ST_STORE_WRITE, two_broken, 2, &store, &error),
-                     ST_FAILED);
+    assert_int_equal(
+        open_with(in_folder("fails.db"), ST_STORE_WRITE, two_broken, 2, &store, &error), ST_FAILED);
     assert_non_null(strstr(error.what, "migration 2 (broken)"));
-    assert_int_equal(open_with(in_folder("fails.db"), ST_STORE_WRITE, two_dangling, 2, &store, &error),
-                     ST_FAILED);
+    assert_int_equal(
+        open_with(in_folder("fails.db"), ST_STORE_WRITE, two_dangling, 2, &store, &error),
+        ST_FAILED);
     assert_non_null(strstr(error.what, "session refers to a row that is not there"));
     store = open_store(in_folder("fails.db"), ST_STORE_WRITE);
     assert_int_equal(number(store, "PRAGMA user_version"), 1);

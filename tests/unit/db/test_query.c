@@ -38,22 +38,23 @@ static seen ask(st_store *store, st_query query)
 }
 
 // A session with one problem and one winner, ended at a given time.
-static st_session_row add_run(st_store *store, const char *family, const char *uuid, const char *driver,
-                              int64_t n, const char *configuration, double ns, int64_t finished_ms,
-                              const char *status)
+static st_session_row add_run(st_store *store, const char *family, const char *uuid,
+                              const char *driver, int64_t n, const char *configuration, double ns,
+                              int64_t finished_ms, const char *status)
 {
     st_error error = {0};
     st_session_row session;
     int64_t problem, candidate;
     char sql[200];
     assert_ok(add_session(store, family, uuid, driver, &session, &error), error);
-    assert_ok(add_candidate(store, &session, n, configuration, ns, &problem, &candidate, &error), error);
+    assert_ok(add_candidate(store, &session, n, configuration, ns, &problem, &candidate, &error),
+              error);
     st_winner_row winner = some_winner(session.key, problem, candidate, ns);
     assert_ok(st_store_winner(store, &winner, &error), error);
     if (strcmp(status, "running") != 0) {
         snprintf(sql, sizeof sql,
-                 "UPDATE session SET status = '%s', finished_ms = %lld WHERE session_key = %lld", status,
-                 (long long)finished_ms, (long long)session.key);
+                 "UPDATE session SET status = '%s', finished_ms = %lld WHERE session_key = %lld",
+                 status, (long long)finished_ms, (long long)session.key);
         assert_int_equal(sqlite3_exec(store->db, sql, NULL, NULL, NULL), SQLITE_OK);
     }
     return session;
@@ -65,8 +66,9 @@ static void best_is_the_newest_ended_session_with_a_winner(void **state)
     st_error error = {0};
     st_store *store = open_store(":memory:", ST_STORE_WRITE);
     add_run(store, "reduce", "GPU-1", "570", 1024, "BLOCK=1", 10, 1000, "finished");
-    add_run(store, "reduce", "GPU-1", "570", 1024, "BLOCK=2", 20, 2000, "finished"); // newer, slower
-    add_run(store, "reduce", "GPU-1", "570", 1024, "BLOCK=3", 1, 3000, "running");   // not ended
+    add_run(store, "reduce", "GPU-1", "570", 1024, "BLOCK=2", 20, 2000,
+            "finished");                                                           // newer, slower
+    add_run(store, "reduce", "GPU-1", "570", 1024, "BLOCK=3", 1, 3000, "running"); // not ended
     add_run(store, "reduce", "GPU-1", "580", 1024, "BLOCK=4", 9, 2500, "interrupted");
     add_run(store, "reduce", "GPU-2", "570", 1024, "BLOCK=5", 8, 500, "finished");
     st_session_row empty; // newest of all, but without a winner
@@ -77,7 +79,8 @@ static void best_is_the_newest_ended_session_with_a_winner(void **state)
     query.best = true;
     seen all = ask(store, query);
     assert_int_equal(all.count, 3);
-    assert_string_equal(all.lines[0], "T=f32 op=sum n=1024 BLOCK=4 cold 580 9"); // newest toolchain first
+    assert_string_equal(all.lines[0],
+                        "T=f32 op=sum n=1024 BLOCK=4 cold 580 9"); // newest toolchain first
     assert_string_equal(all.lines[1], "T=f32 op=sum n=1024 BLOCK=2 cold 570 20");
     assert_string_equal(all.lines[2], "T=f32 op=sum n=1024 BLOCK=5 cold 570 8");
     assert_true(all.last.is_winner && all.last.is_default && !all.last.shipped);
@@ -95,8 +98,10 @@ static void best_looks_among_what_is_asked_for(void **state)
 {
     (void)state;
     st_store *store = open_store(":memory:", ST_STORE_WRITE);
-    st_session_row old = add_run(store, "reduce", "GPU-1", "570", 8, "BLOCK=1", 10, 1000, "finished");
-    st_session_row new = add_run(store, "reduce", "GPU-1", "570", 8, "BLOCK=2", 20, 2000, "finished");
+    st_session_row old =
+        add_run(store, "reduce", "GPU-1", "570", 8, "BLOCK=1", 10, 1000, "finished");
+    st_session_row new =
+        add_run(store, "reduce", "GPU-1", "570", 8, "BLOCK=2", 20, 2000, "finished");
     char sql[100];
     snprintf(sql, sizeof sql, "UPDATE session SET shipped = 1 WHERE session_key = %lld",
              (long long)new.key);
@@ -129,12 +134,19 @@ static void filters_each_leave_out_the_rest(void **state)
     st_measurement_row warm = some_measurement(candidate, "screen", 5, "warm", samples, 1);
     assert_ok(st_store_measurement(store, &warm, &error), error);
     int64_t key;
-    st_device_row small = {.uuid = "GPU-cccc", .name = "RTX A4000", .backend = "cuda", .cc = 86,
-                           .sm_count = 48, .memory_bytes = -1, .l2_bytes = -1, .read_gbs = NAN,
+    st_device_row small = {.uuid = "GPU-cccc",
+                           .name = "RTX A4000",
+                           .backend = "cuda",
+                           .cc = 86,
+                           .sm_count = 48,
+                           .memory_bytes = -1,
+                           .l2_bytes = -1,
+                           .read_gbs = NAN,
                            .copy_gbs = NAN};
     assert_ok(st_store_device(store, &small, &key, &error), error);
     char sql[100];
-    snprintf(sql, sizeof sql, "UPDATE session SET device_key = %lld WHERE family = 'scan'", (long long)key);
+    snprintf(sql, sizeof sql, "UPDATE session SET device_key = %lld WHERE family = 'scan'",
+             (long long)key);
     sqlite3_exec(store->db, sql, NULL, NULL, NULL);
 
     st_query query = everything();
@@ -203,15 +215,18 @@ static void candidates_come_in_order_and_with_their_furthest_measurement(void **
     assert_ok(st_store_measurement(store, &row, &error), error);
     seen all = ask(store, everything());
     assert_int_equal(all.count, 3);
-    assert_string_equal(all.lines[0], "T=f32 op=sum n=1024 BLOCK=2 cold 570 42"); // finals, not screen
+    assert_string_equal(all.lines[0],
+                        "T=f32 op=sum n=1024 BLOCK=2 cold 570 42"); // finals, not screen
     assert_string_equal(all.lines[1], "T=f32 op=sum n=1024 BLOCK=1 cold 570 50");
-    assert_string_equal(all.lines[2], "T=f32 op=sum n=65536 BLOCK=9 cold 570 1"); // 65536 after 1024
+    assert_string_equal(all.lines[2],
+                        "T=f32 op=sum n=65536 BLOCK=9 cold 570 1"); // 65536 after 1024
     assert_false(all.last.is_winner);
     assert_true(isnan(all.last.speedup) && isnan(all.last.bytes));
     assert_int_equal(all.last.tied, 0);
     // Without the finals the last round of the halving stands.
     sqlite3_exec(store->db, "DELETE FROM measurement WHERE phase = 'finals'", NULL, NULL, NULL);
-    assert_string_equal(ask(store, everything()).lines[0], "T=f32 op=sum n=1024 BLOCK=2 cold 570 41");
+    assert_string_equal(ask(store, everything()).lines[0],
+                        "T=f32 op=sum n=1024 BLOCK=2 cold 570 41");
 
     st_winner_row winner = some_winner(session.key, problem, fast, 39.5);
     winner.default_key = slow;
@@ -316,8 +331,8 @@ static st_code write_meanwhile(void *context, const st_answer *answer, st_error 
     st_query query = everything();
     query.family = answer->family;
     st_code code = st_store_query(store, &query, see, &inner, error);
-    return code == ST_OK ? st_store_problem(store, "reduce", answer->candidate_id, NULL, NULL, -1, &key,
-                                            error)
+    return code == ST_OK ? st_store_problem(store, "reduce", answer->candidate_id, NULL, NULL, -1,
+                                            &key, error)
                          : code;
 }
 
@@ -341,23 +356,31 @@ static void views_tell_what_the_manual_promises(void **state)
 {
     (void)state;
     st_store *store = open_store(":memory:", ST_STORE_WRITE);
-    add_run(store, "reduce", "GPU-1", "570", 1048576, "BLOCK=1 VEC=4", 10, 1764000000000, "finished");
-    assert_int_equal(number(store, "SELECT count(*) = 1 AND max(gbs) = 409.6 AND max(winner_key_is) = 1 FROM"
-                                   " (SELECT gbs, is_winner AS winner_key_is FROM simtune_best"
-                                   "  WHERE json_extract(parameters, '$.VEC') = 4 AND device_name ="
-                                   "  'NVIDIA H200' AND median_ns = 10)"), 1);
+    add_run(store, "reduce", "GPU-1", "570", 1048576, "BLOCK=1 VEC=4", 10, 1764000000000,
+            "finished");
+    assert_int_equal(
+        number(store, "SELECT count(*) = 1 AND max(gbs) = 409.6 AND max(winner_key_is) = 1 FROM"
+                      " (SELECT gbs, is_winner AS winner_key_is FROM simtune_best"
+                      "  WHERE json_extract(parameters, '$.VEC') = 4 AND device_name ="
+                      "  'NVIDIA H200' AND median_ns = 10)"),
+        1);
     assert_int_equal(number(store, "SELECT sample_count = 3 AND phase = 'screen' AND taken ="
-                                   " '2025-11-24T16:00:00Z' FROM simtune_measurements"), 1);
+                                   " '2025-11-24T16:00:00Z' FROM simtune_measurements"),
+                     1);
     assert_int_equal(number(store, "SELECT value = 0.93 FROM simtune_counters WHERE"
-                                   " name = 'dram_throughput' AND kind = 'pc'"), 1);
+                                   " name = 'dram_throughput' AND kind = 'pc'"),
+                     1);
     assert_int_equal(number(store, "SELECT finished = '2025-11-24T16:00:00Z' AND driver = '570'"
-                                   " FROM simtune_sessions"), 1);
+                                   " FROM simtune_sessions"),
+                     1);
     assert_int_equal(number(store, "SELECT count(*) FROM simtune_results r JOIN simtune_winners w"
-                                   " USING (candidate_key, cache) WHERE r.is_winner"), 1);
+                                   " USING (candidate_key, cache) WHERE r.is_winner"),
+                     1);
     // The two that st_store_query reads have the same columns, but for the default's time.
     assert_int_equal(number(store, "SELECT count(*) FROM pragma_table_info('simtune_winners')"
                                    " WHERE name NOT IN (SELECT name FROM"
-                                   " pragma_table_info('simtune_results'))"), 1);
+                                   " pragma_table_info('simtune_results'))"),
+                     1);
     st_store_close(store);
 }
 
@@ -375,7 +398,8 @@ static void assert_no_scan(st_store *store, const char *sql)
         const char *step = (const char *)sqlite3_column_text(statement, 3);
         steps++;
         // The aliases of candidate (c), measurement (m, y, z), counter (v), profile (f).
-        static const char *const grown[] = {"SCAN c", "SCAN m", "SCAN y", "SCAN z", "SCAN v", "SCAN f",
+        static const char *const grown[] = {"SCAN c",         "SCAN m",           "SCAN y",
+                                            "SCAN z",         "SCAN v",           "SCAN f",
                                             "SCAN candidate", "SCAN measurement", "SCAN counter"};
         for (size_t i = 0; i < sizeof grown / sizeof *grown; i++) {
             size_t length = strlen(grown[i]);
@@ -443,12 +467,14 @@ static void main_questions_use_indexes(void **state)
             for (int i = 0; i < 40; i++) {
                 char configuration[32];
                 snprintf(configuration, sizeof configuration, "BLOCK=%d", i);
-                assert_ok(add_candidate(store, &session, 1024 << run, configuration, 10 + i, &problem,
-                                        &candidate, &error), error);
+                assert_ok(add_candidate(store, &session, 1024 << run, configuration, 10 + i,
+                                        &problem, &candidate, &error),
+                          error);
             }
             st_winner_row winner = some_winner(session.key, problem, candidate, 9);
             assert_ok(st_store_winner(store, &winner, &error), error);
-            assert_ok(st_store_session_end(store, session.key, ST_SESSION_FINISHED, NULL, &error), error);
+            assert_ok(st_store_session_end(store, session.key, ST_SESSION_FINISHED, NULL, &error),
+                      error);
             assert_ok(st_store_commit(store, &error), error);
         }
         assert_int_equal(sqlite3_exec(store->db, "ANALYZE", NULL, NULL, NULL), SQLITE_OK);

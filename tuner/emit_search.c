@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the choices of all functions of a header share: the expression functions, the facts of a
+// class, and the search for a row. C11 and C++11; in C++ it stands in the header's namespace.
+#include "tuner/emit_internal.h"
+
+#include <string.h>
+
+// --- what all functions of the header share ------------------------------------------------------
+
+static void add_facts(const st_emit_model *model, st_text *out)
+{
+    st_text_addf(
+        out,
+        "/* What is asked of a device. code_cc: what the code was compiled for, at most cc. */\n"
+        "typedef struct %s_facts {\n    long long code_cc;\n",
+        model->base);
+    for (size_t i = 0; i < st_emit_fact_count(); i++)
+        if (model->fact_used[i])
+            st_text_addf(out, "    long long %s;\n", st_emit_fact_of(i)->field);
+    st_text_addf(out, "    int complete; /* 0: only what the class tells */\n} %s_facts;\n\n",
+                 model->base);
+    st_text_addf(out,
+                 "SIMTUNE_INLINE_ %s_facts %s_facts_of_class(int cc, int sm_count)\n{\n"
+                 "    %s_facts facts;\n    facts.code_cc = cc;\n",
+                 model->base, model->base, model->base);
+    for (size_t i = 0; i < st_emit_fact_count(); i++) {
+        const st_emit_fact *fact = st_emit_fact_of(i);
+        if (model->fact_used[i])
+            st_text_addf(out, "    facts.%s = %s;\n", fact->field,
+                         fact->of_class ? fact->of_class : "0");
+    }
+    st_text_add(out, "    facts.complete = 0;\n    return facts;\n}\n\n");
+}
+
+// Printed with $ for the base name.
+// clang-format off
+static const char search_text[] =
+    "typedef struct $_class { int cc, sm_count, first, count; } $_class;\n"
+    "typedef int $_holds_function(int row, const $_facts *facts, const long long *sizes);\n"
+    "\n"
+    "/* log2 of a size in 1/65536, linear between powers of two. */\n"
+    "SIMTUNE_INLINE_ long long $_log2(long long size)\n"
+    "{\n"
+    "    int bit = 0, step;\n"
+    "    long long rest;\n"
+    "    if (size < 1)\n"
+    "        size = 1;\n"
+    "    for (step = 32; step > 0; step /= 2)\n"
+    "        if (size >> (bit + step) > 0)\n"
+    "            bit += step;\n"
+    "    rest = size - ((long long)1 << bit);\n"
+    "    return ((long long)bit << 16) + (bit > 16 ? rest >> (bit - 16) : rest << (16 - bit));\n"
+    "}\n"
+    "\n"
+    "/* How far a recorded row is from the sizes asked for, on a log scale. */\n"
+    "SIMTUNE_INLINE_ long long $_row_distance(const long long *recorded, const long long *sizes)\n"
+    "{\n"
+    "    long long distance = 0, one;\n"
+    "    int axis;\n"
+    "    for (axis = 0; axis < AXES; axis++) {\n"
+    "        one = $_log2(sizes[axis]) - $_log2(recorded[axis]);\n"
+    "        distance += one < 0 ? -one : one;\n"
+    "    }\n"
+    "    return distance;\n"
+    "}\n"
+    "\n"
+    "/* The same compute capability first, then one of the same generation, then the nearest older one, then a\n"
+    "   newer; among equals the nearest SM count. */\n"
+    "SIMTUNE_INLINE_ long long $_class_distance(const $_class *known, const $_facts *facts)\n"
+    "{\n"
+    "    long long cc = facts->cc - known->cc, sms = facts->sm_count - known->sm_count;\n"
+    "    if (facts->cc / 10 != known->cc / 10)\n"
+    "        cc = cc < 0 ? 100000 - cc : 1000 + cc;\n"
+    "    cc = cc < 0 ? -2 * cc : 2 * cc + (cc > 0);\n"
+    "    sms = sms < 0 ? -sms : sms;\n"
+    "    return cc * 65536 + (sms < 65535 ? sms : 65535);\n"
+    "}\n"
+    "\n"
+    "/* The first row whose constraints hold: classes from the nearest, in each the sizes from the nearest.\n"
+    "   -1: none. */\n"
+    "SIMTUNE_INLINE_ int $_search(const $_class *classes, int class_count, const long long *recorded,\n"
+    "                             $_holds_function *holds, const $_facts *facts, const long long *sizes)\n"
+    "{\n"
+    "    long long class_done = -1;\n"
+    "    int tried;\n"
+    "    for (tried = 0; tried < class_count; tried++) {\n"
+    "        long long best = -1, row_done = -1;\n"
+    "        int i, rows, found = 0;\n"
+    "        for (i = 0; i < class_count; i++) {\n"
+    "            long long key = $_class_distance(&classes[i], facts) * class_count + i;\n"
+    "            if (key > class_done && (best < 0 || key < best)) {\n"
+    "                best = key;\n"
+    "                found = i;\n"
+    "            }\n"
+    "        }\n"
+    "        class_done = best;\n"
+    "        for (rows = 0; rows < classes[found].count; rows++) {\n"
+    "            long long nearest = -1;\n"
+    "            int row = 0;\n"
+    "            for (i = 0; i < classes[found].count; i++) {\n"
+    "                int at = classes[found].first + i;\n"
+    "                long long key = $_row_distance(recorded + (long)at * AXES, sizes) * classes[found].count + i;\n"
+    "                if (key > row_done && (nearest < 0 || key < nearest)) {\n"
+    "                    nearest = key;\n"
+    "                    row = at;\n"
+    "                }\n"
+    "            }\n"
+    "            row_done = nearest;\n"
+    "            if (holds(row, facts, sizes))\n"
+    "                return row;\n"
+    "        }\n"
+    "    }\n"
+    "    return -1;\n"
+    "}\n"
+    "\n"
+    "/* For the class of `facts`: the recorded size nearest on a log scale (the boundary between two is their\n"
+    "   geometric mean), or the next that the device can hold; for another class the nearest known one.\n"
+    "   `last` is the row of the default configuration, or -1. */\n"
+    "SIMTUNE_INLINE_ int $_choose(const $_class *classes, int class_count, const long long *recorded,\n"
+    "                             const long long *from, int last, $_holds_function *holds, const $_facts *facts,\n"
+    "                             const long long *sizes, int *exact)\n"
+    "{\n"
+    "    int i, row;\n"
+    "    for (i = 0; i < class_count; i++) {\n"
+    "        if (classes[i].cc != facts->cc || classes[i].sm_count != facts->sm_count)\n"
+    "            continue;\n"
+    "        *exact = 1;\n"
+    "        if (AXES == 1) {\n"
+    "            row = classes[i].first + classes[i].count - 1;\n"
+    "            while (row > classes[i].first && sizes[0] < from[row])\n"
+    "                row--;\n"
+    "            if (holds(row, facts, sizes))\n"
+    "                return row;\n"
+    "        }\n"
+    "        row = $_search(&classes[i], 1, recorded, holds, facts, sizes);\n"
+    "        if (row >= 0)\n"
+    "            return row;\n"
+    "        break;\n"
+    "    }\n"
+    "    *exact = 0;\n"
+    "#ifdef SIMTUNE_NO_FALLBACK\n"
+    "    (void)last;\n"
+    "    return -1;\n"
+    "#else\n"
+    "    row = $_search(classes, class_count, recorded, holds, facts, sizes);\n"
+    "    if (row < 0 && last >= 0 && holds(last, facts, sizes))\n"
+    "        row = last;\n"
+    "    return row;\n"
+    "#endif\n"
+    "}\n"
+    "\n"
+    "/* Sizes that no memory holds are one size, small enough to compute with. */\n"
+    "SIMTUNE_INLINE_ long long $_size(size_t size)\n"
+    "{\n"
+    "    const unsigned long long most = 1ull << 48;\n"
+    "    return (long long)(size < most ? size : most);\n"
+    "}\n"
+    "\n";
+// clang-format on
+
+static void add_search(const st_emit_model *model, st_text *out)
+{
+    for (const char *at = search_text; *at;) {
+        size_t span = strcspn(at, "$A");
+        st_text_add_bytes(out, at, span);
+        at += span;
+        if (*at == '$') {
+            st_text_add(out, model->base);
+            at++;
+        } else if (strncmp(at, "AXES", 4) == 0) {
+            st_text_addf(out, "%zu", model->size_count);
+            at += 4;
+        } else if (*at) {
+            st_text_add_bytes(out, at++, 1);
+        }
+    }
+}
+
+void st_emit_choice_common(const st_emit_model *model, st_text *out)
+{
+    st_text_add(out, "#if defined(__cplusplus) || !defined(SIMTUNE_EXPRESSIONS_1)\n"
+                     "#define SIMTUNE_EXPRESSIONS_1\n");
+    st_text_add(out, st_expression_cxx_functions());
+    st_text_add(out, "#endif\n\n");
+    add_facts(model, out);
+    add_search(model, out);
+}
