@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariants: 1. unknown is "-", never 0; 2. a line is wider than the width only where one word is.
+// Invariants: 1. unknown is "-", never 0; 2. a line is wider than the width only where one word (with its unit) is.
 #include "reports/format.h"
 
 #include <math.h>
@@ -121,6 +121,17 @@ size_t st_report_columns(const char *text)
     return (size_t)columns_of(text, strlen(text));
 }
 
+// Bytes up to where a line may break: a number keeps the word after it, which is mostly its unit.
+static size_t piece(const char *words)
+{
+    size_t length = strcspn(words, " ");
+    size_t space = strspn(words + length, " "), next = strcspn(words + length + space, " ");
+    bool is_number = length && words[length - 1] >= '0' && words[length - 1] <= '9';
+    if (!is_number || space != 1 || !next || memchr(words, '=', length + space + next))
+        return length;
+    return length + space + next;
+}
+
 void st_report_row(st_text *text, const char *label, int indent, const char *words, int width)
 {
     int at = indent;
@@ -128,7 +139,7 @@ void st_report_row(st_text *text, const char *label, int indent, const char *wor
     st_text_add(text, "  ");
     st_report_left(text, label, indent - 2);
     while (*(words += strspn(words, " "))) {
-        size_t length = strcspn(words, " ");
+        size_t length = piece(words);
         int columns = columns_of(words, length);
         if (!line_begins && at + 1 + columns > width) {
             st_text_addf(text, "\n%*s", indent, "");

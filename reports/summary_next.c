@@ -5,6 +5,7 @@
 
 #include "tuner/base/memory.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,17 +76,29 @@ static double weight_of(const summary_problem *problem, int cache, const char *n
 
 // --- commands --------------------------------------------------------------------------------------------------
 
-// "simtune reduce --type f32 --op sum --size 64Ki": a family's file stands for users' own templates.
+// "simtune reduce --type f32 --op sum --size 64Ki": numbers of a problem are sizes, other values its type or a
+// word; sizes of several axes are given by name.
 static void add_problem_options(const summary *all, const summary_problem *problem, st_text *out)
 {
+    size_t name_length, length, sizes = 0;
+    const char *at = problem->text;
+    for (const char *pair; (pair = st_report_next_pair(&at, &name_length, &length));)
+        sizes += pair[name_length] == '=' && isdigit((unsigned char)pair[name_length + 1]);
+    at = problem->text;
     st_text_addf(out, "simtune %s", all->session.family);
-    if (problem->type)
-        st_text_addf(out, " --type %s", problem->type);
-    if (problem->operation)
-        st_text_addf(out, " --op %s", problem->operation);
-    if (problem->n >= 0) {
-        st_text_add(out, " --size ");
-        st_text_add_size(out, (uint64_t)problem->n);
+    for (const char *pair; (pair = st_report_next_pair(&at, &name_length, &length));) {
+        const char *value = pair + name_length + 1;
+        size_t value_length = length > name_length ? length - name_length - 1 : 0;
+        if (isdigit((unsigned char)*value)) {
+            st_text_add(out, " --size ");
+            if (sizes > 1)
+                st_text_add_bytes(out, pair, name_length + 1);
+            st_text_add_size(out, strtoull(value, NULL, 10));
+            continue;
+        }
+        bool is_type = problem->type && strlen(problem->type) == value_length &&
+                       strncmp(problem->type, value, value_length) == 0;
+        st_text_addf(out, " --%s %.*s", is_type ? "type" : "op", (int)value_length, value);
     }
 }
 

@@ -137,12 +137,19 @@ static void add_rows(const st_emit_model *model, const st_emit_function *functio
 static void add_launch_limits(st_emit_values *values, const st_step *step, st_text *out)
 {
     int64_t number;
-    st_text_add(out, " && ");
-    for (int d = 0; d < ST_MAX_DIMS; d++) {
-        st_text_add(out, d ? " * " : "");
-        st_emit_values_print(values, step->block[d], 1, out);
+    // Every device takes blocks of 1024 threads.
+    int64_t most = 1;
+    for (int d = 0; d < ST_MAX_DIMS; d++)
+        if (__builtin_mul_overflow(most, st_emit_values_most(values, step->block[d], 1), &most))
+            most = INT64_MAX;
+    if (most > 1024) {
+        st_text_add(out, " && ");
+        for (int d = 0; d < ST_MAX_DIMS; d++) {
+            st_text_add(out, d ? " * " : "");
+            st_emit_values_print(values, step->block[d], 1, out);
+        }
+        st_text_add(out, " <= facts->max_threads_per_block");
     }
-    st_text_add(out, " <= facts->max_threads_per_block");
     if (!st_emit_values_known(values, step->smem, 0, &number) || number > 0) {
         st_text_add(out, " && ");
         st_emit_values_print(values, step->smem, 0, out);
@@ -264,7 +271,7 @@ static st_code add_holds(st_emit_model *model, const st_emit_function *function,
     add_name(model, function, "_holds(int row, ", out);
     st_text_addf(out,
                  "const %s_facts *facts, const long long *sizes)\n{\n"
-                 "    (void)sizes;\n    switch (row) {\n",
+                 "    (void)facts, (void)sizes;\n    switch (row) {\n",
                  model->base);
     st_code code = add_cases(model, function, out, error);
     st_text_add(out, "    }\n    return 0;\n}\n\n");

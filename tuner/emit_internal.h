@@ -37,6 +37,9 @@ void st_emit_values_forget(st_emit_values *values);
 // True with *out when it is a number whatever the size and the device. NULL is `missing`.
 bool st_emit_values_known(const st_emit_values *values, const st_expression *expression,
                           int64_t missing, int64_t *out);
+// The largest value that it can have.
+int64_t st_emit_values_most(const st_emit_values *values, const st_expression *expression,
+                            int64_t missing);
 // 1 holds, 0 does not, -1 depends on size or device. NULL holds.
 int st_emit_values_truth(const st_emit_values *values, const st_expression *condition);
 // As a C expression of type long long (a condition: of int).

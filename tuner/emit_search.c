@@ -32,12 +32,35 @@ static void add_facts(const st_emit_model *model, st_text *out)
     st_text_add(out, "    facts.complete = 0;\n    return facts;\n}\n\n");
 }
 
-// Printed with $ for the base name.
 // clang-format off
-static const char search_text[] =
-    "typedef struct $_class { int cc, sm_count, first, count; } $_class;\n"
-    "typedef int $_holds_function(int row, const $_facts *facts, const long long *sizes);\n"
-    "\n"
+// With one size the rows of a class stand by size.
+static const char one_size_text[] =
+    "/* The row of the recorded size nearest on a log scale, as `from` says (the boundary between two sizes is\n"
+    "   their geometric mean); where the device cannot hold it, the next nearest. -1: none. */\n"
+    "SIMTUNE_INLINE_ int $_search_rows(const $_class *it, const long long *recorded, const long long *from,\n"
+    "                                  $_holds_function *holds, const $_facts *facts, const long long *sizes)\n"
+    "{\n"
+    "    const int first = it->first, last = it->first + it->count - 1;\n"
+    "    int low, high = last, row;\n"
+    "    while (high > first && sizes[0] < from[high])\n"
+    "        high--;\n"
+    "    if (holds(high, facts, sizes))\n"
+    "        return high;\n"
+    "    low = high - 1;\n"
+    "    high++;\n"
+    "    while (low >= first || high <= last) {\n"
+    "        if (high > last || (low >= first && (double)sizes[0] * (double)sizes[0] < (double)recorded[low] * (double)recorded[high]))\n"
+    "            row = low--;\n"
+    "        else\n"
+    "            row = high++;\n"
+    "        if (holds(row, facts, sizes))\n"
+    "            return row;\n"
+    "    }\n"
+    "    return -1;\n"
+    "}\n"
+    "\n";
+
+static const char sizes_text[] =
     "/* log2 of a size in 1/65536, linear between powers of two. */\n"
     "SIMTUNE_INLINE_ long long $_log2(long long size)\n"
     "{\n"
@@ -52,7 +75,7 @@ static const char search_text[] =
     "    return ((long long)bit << 16) + (bit > 16 ? rest >> (bit - 16) : rest << (16 - bit));\n"
     "}\n"
     "\n"
-    "/* How far a recorded row is from the sizes asked for, on a log scale. */\n"
+    "/* How far a recorded row is from the sizes asked for: the sum of the distances on log scales. */\n"
     "SIMTUNE_INLINE_ long long $_row_distance(const long long *recorded, const long long *sizes)\n"
     "{\n"
     "    long long distance = 0, one;\n"
@@ -63,6 +86,35 @@ static const char search_text[] =
     "    }\n"
     "    return distance;\n"
     "}\n"
+    "\n"
+    "/* The nearest row that the device can hold. -1: none. */\n"
+    "SIMTUNE_INLINE_ int $_search_rows(const $_class *it, const long long *recorded, const long long *from,\n"
+    "                                  $_holds_function *holds, const $_facts *facts, const long long *sizes)\n"
+    "{\n"
+    "    long long done = -1;\n"
+    "    int tried, i, row = 0;\n"
+    "    (void)from;\n"
+    "    for (tried = 0; tried < it->count; tried++) {\n"
+    "        long long nearest = -1;\n"
+    "        for (i = 0; i < it->count; i++) {\n"
+    "            long long key = $_row_distance(recorded + (long)(it->first + i) * AXES, sizes) * it->count + i;\n"
+    "            if (key > done && (nearest < 0 || key < nearest)) {\n"
+    "                nearest = key;\n"
+    "                row = it->first + i;\n"
+    "            }\n"
+    "        }\n"
+    "        done = nearest;\n"
+    "        if (holds(row, facts, sizes))\n"
+    "            return row;\n"
+    "    }\n"
+    "    return -1;\n"
+    "}\n"
+    "\n";
+
+// Printed with $ for the base name.
+static const char search_text[] =
+    "typedef struct $_class { int cc, sm_count, first, count; } $_class;\n"
+    "typedef int $_holds_function(int row, const $_facts *facts, const long long *sizes);\n"
     "\n"
     "/* The same compute capability first, then one of the same generation, then the nearest older one, then a\n"
     "   newer; among equals the nearest SM count. */\n"
@@ -76,63 +128,44 @@ static const char search_text[] =
     "    return cc * 65536 + (sms < 65535 ? sms : 65535);\n"
     "}\n"
     "\n"
-    "/* The first row whose constraints hold: classes from the nearest, in each the sizes from the nearest.\n"
-    "   -1: none. */\n"
+    "ROWS"
+    "/* The first row whose constraints hold, in the classes from the nearest on. -1: none. */\n"
     "SIMTUNE_INLINE_ int $_search(const $_class *classes, int class_count, const long long *recorded,\n"
-    "                             $_holds_function *holds, const $_facts *facts, const long long *sizes)\n"
+    "                             const long long *from, $_holds_function *holds, const $_facts *facts,\n"
+    "                             const long long *sizes)\n"
     "{\n"
-    "    long long class_done = -1;\n"
+    "    long long done = -1;\n"
     "    int tried;\n"
     "    for (tried = 0; tried < class_count; tried++) {\n"
-    "        long long best = -1, row_done = -1;\n"
-    "        int i, rows, found = 0;\n"
+    "        long long best = -1;\n"
+    "        int i, row, found = 0;\n"
     "        for (i = 0; i < class_count; i++) {\n"
     "            long long key = $_class_distance(&classes[i], facts) * class_count + i;\n"
-    "            if (key > class_done && (best < 0 || key < best)) {\n"
+    "            if (key > done && (best < 0 || key < best)) {\n"
     "                best = key;\n"
     "                found = i;\n"
     "            }\n"
     "        }\n"
-    "        class_done = best;\n"
-    "        for (rows = 0; rows < classes[found].count; rows++) {\n"
-    "            long long nearest = -1;\n"
-    "            int row = 0;\n"
-    "            for (i = 0; i < classes[found].count; i++) {\n"
-    "                int at = classes[found].first + i;\n"
-    "                long long key = $_row_distance(recorded + (long)at * AXES, sizes) * classes[found].count + i;\n"
-    "                if (key > row_done && (nearest < 0 || key < nearest)) {\n"
-    "                    nearest = key;\n"
-    "                    row = at;\n"
-    "                }\n"
-    "            }\n"
-    "            row_done = nearest;\n"
-    "            if (holds(row, facts, sizes))\n"
-    "                return row;\n"
-    "        }\n"
+    "        done = best;\n"
+    "        row = $_search_rows(&classes[found], recorded, from, holds, facts, sizes);\n"
+    "        if (row >= 0)\n"
+    "            return row;\n"
     "    }\n"
     "    return -1;\n"
     "}\n"
     "\n"
-    "/* For the class of `facts`: the recorded size nearest on a log scale (the boundary between two is their\n"
-    "   geometric mean), or the next that the device can hold; for another class the nearest known one.\n"
-    "   `last` is the row of the default configuration, or -1. */\n"
+    "/* For the class of `facts` its own rows, for another the nearest class whose constraints hold; at last\n"
+    "   `last`, the row of the default configuration (-1: none). */\n"
     "SIMTUNE_INLINE_ int $_choose(const $_class *classes, int class_count, const long long *recorded,\n"
     "                             const long long *from, int last, $_holds_function *holds, const $_facts *facts,\n"
     "                             const long long *sizes, int *exact)\n"
     "{\n"
     "    int i, row;\n"
+    "    *exact = 1;\n"
     "    for (i = 0; i < class_count; i++) {\n"
     "        if (classes[i].cc != facts->cc || classes[i].sm_count != facts->sm_count)\n"
     "            continue;\n"
-    "        *exact = 1;\n"
-    "        if (AXES == 1) {\n"
-    "            row = classes[i].first + classes[i].count - 1;\n"
-    "            while (row > classes[i].first && sizes[0] < from[row])\n"
-    "                row--;\n"
-    "            if (holds(row, facts, sizes))\n"
-    "                return row;\n"
-    "        }\n"
-    "        row = $_search(&classes[i], 1, recorded, holds, facts, sizes);\n"
+    "        row = $_search_rows(&classes[i], recorded, from, holds, facts, sizes);\n"
     "        if (row >= 0)\n"
     "            return row;\n"
     "        break;\n"
@@ -142,7 +175,7 @@ static const char search_text[] =
     "    (void)last;\n"
     "    return -1;\n"
     "#else\n"
-    "    row = $_search(classes, class_count, recorded, holds, facts, sizes);\n"
+    "    row = $_search(classes, class_count, recorded, from, holds, facts, sizes);\n"
     "    if (row < 0 && last >= 0 && holds(last, facts, sizes))\n"
     "        row = last;\n"
     "    return row;\n"
@@ -158,10 +191,11 @@ static const char search_text[] =
     "\n";
 // clang-format on
 
-static void add_search(const st_emit_model *model, st_text *out)
+// $ is the base name, AXES the number of sizes, ROWS the search within a class.
+static void add_text(const st_emit_model *model, const char *text, st_text *out)
 {
-    for (const char *at = search_text; *at;) {
-        size_t span = strcspn(at, "$A");
+    for (const char *at = text; *at;) {
+        size_t span = strcspn(at, "$AR");
         st_text_add_bytes(out, at, span);
         at += span;
         if (*at == '$') {
@@ -169,6 +203,9 @@ static void add_search(const st_emit_model *model, st_text *out)
             at++;
         } else if (strncmp(at, "AXES", 4) == 0) {
             st_text_addf(out, "%zu", model->size_count);
+            at += 4;
+        } else if (strncmp(at, "ROWS", 4) == 0) {
+            add_text(model, model->size_count == 1 ? one_size_text : sizes_text, out);
             at += 4;
         } else if (*at) {
             st_text_add_bytes(out, at++, 1);
@@ -183,5 +220,5 @@ void st_emit_choice_common(const st_emit_model *model, st_text *out)
     st_text_add(out, st_expression_cxx_functions());
     st_text_add(out, "#endif\n\n");
     add_facts(model, out);
-    add_search(model, out);
+    add_text(model, search_text, out);
 }

@@ -127,6 +127,15 @@ void st_emit_values_forget(st_emit_values *values)
     memset(values->used, 0, values->count * sizeof *values->used);
 }
 
+int64_t st_emit_values_most(const st_emit_values *values, const st_expression *expression,
+                            int64_t missing)
+{
+    int64_t value;
+    if (st_emit_values_known(values, expression, missing, &value))
+        return value;
+    return range_of(values, expression).high;
+}
+
 bool st_emit_values_known(const st_emit_values *values, const st_expression *expression,
                           int64_t missing, int64_t *out)
 {

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 static const double start_limit = 60; // a first context on a large machine takes seconds
@@ -32,7 +33,17 @@ struct st_link {
 static void end_worker(st_link *link, double patience)
 {
     st_child_stop(&link->child, patience);
+    link->generation += link->alive;
     link->alive = link->at_problem = false;
+}
+
+// A worker that died while nothing was asked of it (killed from outside) is no candidate's fault: it is
+// noticed here, before the next request.
+static void notice_death(st_link *link)
+{
+    char byte;
+    if (link->alive && recv(link->child.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+        end_worker(link, 1);
 }
 
 // One request and its reply, with no recovery. On NONE the frame is the caller's.
@@ -44,10 +55,16 @@ static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t b
         st_fail_memory(error, "writing a request");
         return ST_TROUBLE_REFUSED;
     }
-    st_code sent = st_channel_send(link->child.fd, request, blob, blob_length, error);
+    st_error why = {0};
+    st_code sent = st_channel_send(link->child.fd, request, blob, blob_length, &why);
     json_decref(request);
-    st_receive got = sent == ST_OK ? st_channel_receive(link->child.fd, limit, reply, error)
+    st_receive got = sent == ST_OK ? st_channel_receive(link->child.fd, limit, reply, &why)
                                    : ST_RECEIVE_CLOSED;
+    if (got != ST_RECEIVED && why.code == ST_NO_MEMORY) { // ours, not the worker's
+        end_worker(link, 1);
+        st_fail_memory(error, "talking to a device worker");
+        return ST_TROUBLE_CRASH;
+    }
     if (got == ST_RECEIVE_TIMEOUT) {
         kill(link->child.pid, SIGKILL);
         end_worker(link, 5);
@@ -143,11 +160,8 @@ static st_code make_ready(st_link *link, st_error *error)
 {
     st_code code = ST_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
-        code = ST_OK;
-        if (!link->alive) {
-            link->generation++;
-            code = start_worker(link, error);
-        }
+        notice_death(link);
+        code = link->alive ? ST_OK : start_worker(link, error);
         bool too_big = false;
         if (code == ST_OK && link->problem && !link->at_problem)
             code = go_to_problem(link, &too_big, error);
@@ -174,7 +188,7 @@ static st_code request(st_link *link, json_t *json, const void *blob, size_t blo
         return code;
     }
     *trouble = ask(link, json, blob, blob_length, limit, reply, error);
-    return ST_OK;
+    return *trouble == ST_TROUBLE_CRASH && error && error->code == ST_NO_MEMORY ? ST_NO_MEMORY : ST_OK;
 }
 
 st_code st_link_open(const st_link_options *options, st_link **out, st_error *error)
@@ -219,8 +233,9 @@ double st_link_tick_ns(const st_link *link)
     return link->tick_ns;
 }
 
-unsigned st_link_generation(const st_link *link)
+unsigned st_link_generation(st_link *link)
 {
+    notice_death(link);
     return link->generation;
 }
 
@@ -246,13 +261,15 @@ st_code st_link_set_problem(st_link *link, const st_link_problem *problem, bool 
         memcpy(link->problem_image, problem->image, problem->image_bytes);
         link->problem_image_bytes = problem->image_bytes;
     }
-    if (!link->alive) {
-        link->generation++;
-        st_code code = start_worker(link, error);
-        if (code != ST_OK)
-            return code;
+    st_code code = ST_OK;
+    for (int attempt = 0; attempt < 2; attempt++) { // again when the worker died of something before
+        notice_death(link);
+        code = link->alive ? ST_OK : start_worker(link, error);
+        if (code == ST_OK)
+            code = go_to_problem(link, too_big, error);
+        if (code == ST_OK || link->alive) // answered
+            break;
     }
-    st_code code = go_to_problem(link, too_big, error);
     if (*too_big) {
         json_decref(link->problem);
         link->problem = NULL;

@@ -31,7 +31,8 @@ void st_link_close(st_link *link);
 const st_device_facts *st_link_facts(const st_link *link);
 uint64_t st_link_free_bytes(const st_link *link);
 double st_link_tick_ns(const st_link *link);
-unsigned st_link_generation(const st_link *link); // grows with every worker that is lost
+// Grows with every worker that is lost; notices one that died while nothing was asked of it.
+unsigned st_link_generation(st_link *link);
 
 // What a problem is to the worker. Kept by the link (copied), to bring a new worker to it.
 typedef struct st_link_problem {

@@ -99,6 +99,7 @@ typedef struct st_run {
     char **reference_lowered;
     run_problem *problems;
     double started;
+    double screen_began;       // of the problem at hand; 0: not screening
     double compile_seconds, screen_seconds, finals_seconds, profile_seconds;
     size_t throttled_samples;
     int counters_state;        // -1 unknown yet, else st_counters_state

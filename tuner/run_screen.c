@@ -201,6 +201,7 @@ st_code run_screen(st_run *run, run_problem *problem, st_error *error)
     problem->done = resumed;
     run->captured.known = false;
     double began = st_clock_seconds(), waited = 0;
+    run->screen_began = began;
     st_code code = ST_OK;
     for (uint64_t number = 0; code == ST_OK && !run_interrupted(run); number++) {
         chunk these;
@@ -223,6 +224,7 @@ st_code run_screen(st_run *run, run_problem *problem, st_error *error)
         }
     }
     run->screen_seconds += st_clock_seconds() - began - waited;
+    run->screen_began = 0;
     st_free(taken);
     return code;
 }

@@ -4,7 +4,7 @@
 #ifndef SIMTUNE_EMU_ABI_H
 #define SIMTUNE_EMU_ABI_H
 
-#define SIMTUNE_EMU_ABI 1u
+#define SIMTUNE_EMU_ABI 2u
 #define SIMTUNE_EMU_MODULE_SYMBOL "simtune_emu_module_table"
 
 typedef unsigned long long simtune_emu_u64;
@@ -19,6 +19,7 @@ struct simtune_emu_thread {
     unsigned lane;           // 0 … 31
     unsigned touches;        // atomics and ordered loads since this thread last let others run
     unsigned dynamic_shared; // bytes
+    unsigned narrow;         // checking mode: the next atomic is of block scope
 };
 
 // A source position, for messages.
@@ -46,6 +47,20 @@ enum simtune_emu_collective {
     SIMTUNE_EMU_COLLECTIVES
 };
 
+// Checking mode (checks.h): what a reported access is.
+enum simtune_emu_access {
+    SIMTUNE_EMU_READ = 1,
+    SIMTUNE_EMU_WRITE = 2,
+    SIMTUNE_EMU_STRONG = 4 // volatile or atomic: two of these are no race
+};
+// Orders of atomics, as the compiler's __ATOMIC_*.
+enum simtune_emu_order {
+    SIMTUNE_EMU_RELAXED = 0,
+    SIMTUNE_EMU_ACQUIRE = 2,
+    SIMTUNE_EMU_RELEASE = 3,
+    SIMTUNE_EMU_ACQUIRE_RELEASE = 4
+};
+
 enum simtune_emu_barrier {
     SIMTUNE_EMU_BARRIER,
     SIMTUNE_EMU_BARRIER_COUNT,
@@ -64,7 +79,7 @@ struct simtune_emu_runtime {
     void (*fail)(const char *what, SIMTUNE_EMU_PLACE); // ends the launch; does not return
     unsigned (*cluster_rank)(void);
     unsigned (*cluster_size)(void);
-    void (*cluster_arrive)(SIMTUNE_EMU_PLACE);
+    void (*cluster_arrive)(int relaxed, SIMTUNE_EMU_PLACE); // relaxed: orders no memory
     void (*cluster_wait)(SIMTUNE_EMU_PLACE);
     // Where the block `rank` of the cluster has what `own` is in this block.
     void *(*cluster_shared)(const void *own, unsigned rank, SIMTUNE_EMU_PLACE);
@@ -79,6 +94,19 @@ struct simtune_emu_runtime {
     int (*object_test)(simtune_emu_u64 *barrier, unsigned parity);
     simtune_emu_u64 (*clock)(void);
     void (*count_atomic)(void);
+    void (*dependency_wait)(void);
+    // Checking mode. `pc`: of the access; null: where the call returns to.
+    void (*access)(const void *at, unsigned long bytes, unsigned kind, const void *pc);
+    void (*fence)(int narrow);
+    // 1, 2, 4 or 8 bytes. A load may give the value before the last one, as hardware may.
+    simtune_emu_u64 (*atomic_load)(const void *at, unsigned bytes, int order, const void *pc);
+    void (*atomic_store)(void *at, unsigned bytes, simtune_emu_u64 value, int order,
+                         const void *pc);
+    // A read-modify-write: no other thread runs between begin, which gives the value, and end.
+    simtune_emu_u64 (*atomic_begin)(void *at, unsigned bytes, int order, const void *pc);
+    void (*atomic_end)(void *at, unsigned bytes, simtune_emu_u64 value);
+    void *(*copy)(void *to, const void *from, unsigned long bytes, const void *pc);
+    void *(*set)(void *to, int value, unsigned long bytes, const void *pc);
 };
 
 struct simtune_emu_kernel {
@@ -91,6 +119,7 @@ struct simtune_emu_kernel {
 
 struct simtune_emu_module {
     unsigned abi;
+    unsigned checked; // compiled for the checking mode
     unsigned kernel_count;
     const struct simtune_emu_kernel *kernels;
     struct simtune_emu_thread **self;           // written at each switch

@@ -41,6 +41,8 @@ st_code st_text_read_file(st_text *text, const char *path, st_error *error)
 
 st_code st_text_make_folder(const char *path, st_error *error)
 {
+    if (!path[0]) // here
+        return ST_OK;
     char *copy = st_strdup(path);
     if (!copy)
         return st_fail_memory(error, "making a folder");
@@ -54,9 +56,9 @@ st_code st_text_make_folder(const char *path, st_error *error)
             errno = EIO;
             code = st_fail(error, ST_FAILED, "choose a folder that can be written",
                            "cannot make the folder %s: %s", copy, strerror(errno));
-        } else if (mkdir(copy, 0777) != 0 && errno != EEXIST) {
-            struct stat status; // a read-only parent may answer EROFS or EACCES for what exists
-            int why = errno;
+        } else if (mkdir(copy, 0777) != 0) {
+            struct stat status; // what exists may be a file, and a read-only parent may answer EROFS or EACCES
+            int why = errno == EEXIST ? ENOTDIR : errno;
             if (stat(copy, &status) != 0 || !S_ISDIR(status.st_mode))
                 code = st_fail(error, ST_FAILED, "choose a folder that can be written",
                                "cannot make the folder %s: %s", copy, strerror(why));

@@ -59,6 +59,8 @@ typedef struct st_cli_device {
     st_device_facts facts;
 } st_cli_device;
 st_code st_cli_find_device(st_cli *cli, st_cli_device *out, st_error *error);
+// True for "0" … "99": --device gives a device by its number.
+bool st_cli_is_ordinal(const char *wish);
 
 st_code st_cmd_tune(st_cli *cli, st_error *error);
 st_code st_cmd_templates(st_cli *cli, st_error *error);

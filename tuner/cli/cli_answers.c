@@ -84,9 +84,8 @@ st_code st_cli_filter_read(st_cli *cli, st_cli_filter *out, st_error *error)
     *out = (st_cli_filter){.query = {.cc = -1, .sm_count = -1, .n = -1, .since_ms = -1}};
     const char *wish = st_parsed_text(cli->parsed, "device");
     bool here = false;
-    int64_t number;
     st_code code = read_archs(cli, out, &here, error);
-    bool by_number = wish && (st_text_to_int(wish, &number) || strncmp(wish, "emu", 3) == 0);
+    bool by_number = wish && (st_cli_is_ordinal(wish) || strncmp(wish, "emu", 3) == 0);
     if (code == ST_OK && wish && !by_number) {
         snprintf(out->device, sizeof out->device, "%s", wish);
         out->query.device = out->device;

@@ -90,10 +90,16 @@ static bool contains_ignoring_case(const char *text, const char *part)
     return false;
 }
 
+bool st_cli_is_ordinal(const char *wish)
+{
+    int64_t number; // from 100 on it is a part of a name: "4090"
+    return st_text_to_int(wish, &number) && number >= 0 && number < 100;
+}
+
 static bool is_meant(const st_device_facts *facts, const char *wish)
 {
     int64_t number;
-    if (st_text_to_int(wish, &number))
+    if (st_cli_is_ordinal(wish) && st_text_to_int(wish, &number))
         return number == facts->ordinal;
     return strncasecmp(facts->uuid, wish, strlen(wish)) == 0 || contains_ignoring_case(facts->name, wish);
 }

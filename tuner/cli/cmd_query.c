@@ -53,6 +53,8 @@ static void add_standing(const st_answer *row, st_text *text)
     bool correct = st_text_equal(row->outcome, "correct");
     if (!correct)
         st_text_add(text, row->outcome);
+    else if (row->is_winner && row->is_default)
+        st_text_addf(text, row->tied > 1 ? "the default wins, %d tie" : "the default wins", row->tied);
     else if (row->is_winner && isfinite(row->speedup)) {
         st_text_addf(text, "%.2f", row->speedup);
         if (isfinite(row->speedup_low) && isfinite(row->speedup_high))
@@ -62,7 +64,7 @@ static void add_standing(const st_answer *row, st_text *text)
     } else if (row->is_winner)
         st_text_add(text, "winner");
     else if (row->is_default)
-        st_text_add(text, "1, the default");
+        st_text_add(text, "the default");
 }
 
 static void add_cell(st_text *text, void (*add)(st_text *, double), double value, int width)
@@ -204,6 +206,16 @@ static st_code read_query(st_cli *cli, st_cli_filter *filter, st_error *error)
     return code;
 }
 
+// A session that is not there, or no id at all, is said as such rather than as "no rows".
+static st_code check_session(st_store *store, const char *id, st_error *error)
+{
+    st_session_row row;
+    st_code code = st_store_session_of(store, id, &row, error);
+    if (code == ST_OK)
+        st_session_row_release(&row);
+    return code;
+}
+
 // No row: either a family that nobody has heard of, or one that was not measured so.
 static st_code nothing_known(const st_query *query, st_error *error)
 {
@@ -230,6 +242,8 @@ st_code st_cmd_query(st_cli *cli, st_error *error)
     st_code code = to.rows ? read_query(cli, &filter, error) : st_fail_memory(error, "asking the store");
     if (code == ST_OK)
         code = st_cli_store(cli, ST_STORE_READ, &store, error);
+    if (code == ST_OK && filter.query.session)
+        code = check_session(store, filter.query.session, error);
     if (code == ST_OK && csv)
         print_csv_head(cli->out);
     if (code == ST_OK)

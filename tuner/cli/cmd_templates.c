@@ -167,16 +167,36 @@ static void print_parameters(st_cli *cli, const st_template *tmpl, st_text *text
     st_text_clear(text);
 }
 
-static void print_constraints(st_cli *cli, const st_template *tmpl)
+// The lets that constraints are written with, also by way of other lets. A let uses earlier ones only.
+static void mark_used(const st_template *tmpl, bool *used)
 {
+    for (size_t i = tmpl->let_count; i-- > 0;) {
+        for (size_t w = 0; w < tmpl->where_count; w++)
+            used[i] = used[i] || st_expression_uses(tmpl->wheres[w], tmpl->lets[i].slot);
+        for (size_t later = i + 1; later < tmpl->let_count; later++)
+            used[i] = used[i] || (used[later] && st_expression_uses(tmpl->lets[later].value, tmpl->lets[i].slot));
+    }
+}
+
+static st_code print_constraints(st_cli *cli, const st_template *tmpl, st_error *error)
+{
+    bool *used = st_calloc(tmpl->let_count + 1, sizeof *used), any = false;
+    if (!used)
+        return st_fail_memory(error, "printing a family");
+    mark_used(tmpl, used);
     fprintf(cli->out, "\nconstraints: what every allowed configuration keeps (line of the template)\n");
     for (size_t i = 0; i < tmpl->where_count; i++)
         fprintf(cli->out, "  %4d  %s\n", st_expression_place(tmpl->wheres[i]).line,
                 st_expression_text(tmpl->wheres[i]));
-    fprintf(cli->out, "with\n");
     for (size_t i = 0; i < tmpl->let_count; i++)
-        fprintf(cli->out, "  %4d  %s = %s%s\n", st_expression_place(tmpl->lets[i].value).line, tmpl->lets[i].name,
-                st_expression_text(tmpl->lets[i].value), tmpl->lets[i].late ? "  (known after compiling)" : "");
+        if (used[i]) {
+            fprintf(cli->out, "%s  %4d  %s = %s%s\n", any ? "" : "where\n",
+                    st_expression_place(tmpl->lets[i].value).line, tmpl->lets[i].name,
+                    st_expression_text(tmpl->lets[i].value), tmpl->lets[i].late ? "  (known after compiling)" : "");
+            any = true;
+        }
+    st_free(used);
+    return ST_OK;
 }
 
 static json_t *value_json(const st_value *value)
@@ -357,11 +377,10 @@ static st_code print_family(st_cli *cli, const st_template *tmpl, const ground *
             tmpl->path, tmpl->hash, count_launches(tmpl));
     print_axes(cli, tmpl, &text);
     print_parameters(cli, tmpl, &text);
-    print_constraints(cli, tmpl);
-    bool failed = text.failed;
+    st_code code = text.failed ? st_fail_memory(error, "printing a family") : print_constraints(cli, tmpl, error);
     st_text_release(&text);
-    if (failed)
-        return st_fail_memory(error, "printing a family");
+    if (code != ST_OK)
+        return code;
     fprintf(cli->out, "\nspace on %s (sm_%d, %d SMs), %s\n", on->facts.name, (int)on->facts.cc, (int)on->facts.sm_count,
             on->origin);
     return measure_sizes(cli, tmpl, on, NULL, error);

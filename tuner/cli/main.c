@@ -151,6 +151,8 @@ int main(int argc, char **argv)
     int exit_code = report(&error, code);
     // A full disk shows only here.
     if (fflush(stdout) != 0 || ferror(stdout)) {
+        if (errno == EPIPE) // the reader had enough: `simtune show ID | head`
+            return exit_code;
         fprintf(stderr, "simtune: cannot write the output: %s\n", strerror(errno));
         return exit_code ? exit_code : ST_FAILED;
     }

@@ -118,7 +118,8 @@ static void add_program(st_text *text, const st_compile_job *job) {
                  "extern \"C\" __attribute__((visibility(\"default\"))) const struct "
                  "simtune_emu_module " SIMTUNE_EMU_MODULE_SYMBOL ";\n"
                  "const struct simtune_emu_module " SIMTUNE_EMU_MODULE_SYMBOL
-                 " = {%u, %zu, simtune_emu_kernels, &simtune_emu_self, &simtune_emu_do};\n",
+                 " = {%u, SIMTUNE_EMU_CHECKED, %zu, simtune_emu_kernels, &simtune_emu_self,\n"
+                 "    &simtune_emu_do};\n",
                  SIMTUNE_EMU_ABI, job->kernel_count);
 }
 

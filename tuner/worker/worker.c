@@ -137,7 +137,7 @@ static st_code request_problem(st_worker *worker, const st_frame *request, wk_re
         for (size_t i = 0; i < count; i++)
             worker->buffers[i].spec = specs[i];
         code = wk_buffers_make(worker, &wanted, &available, error);
-        too_big = code == ST_NOTHING;
+        too_big = code == ST_NOTHING || code == ST_NO_MEMORY; // NO_MEMORY: free, but in pieces
     }
     bool absent = false;
     if (code == ST_OK)

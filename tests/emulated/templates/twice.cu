@@ -5,7 +5,7 @@
 // simtune: family    twice
 // simtune: axis      n = 4Ki
 // simtune: param     BLOCK = 64 128 256 2048
-// simtune: param     KIND  = plain halves odd_one no_compile much_shared most_shared bounded crash
+// simtune: param     KIND  = plain halves odd_one no_compile much_shared most_shared crash
 // simtune: default   BLOCK=128 KIND=plain
 // simtune: where     BLOCK < 2048 or KIND == plain
 // simtune: let       dynamic = (KIND == much_shared) * 1048576
@@ -21,17 +21,10 @@
 #define KIND_odd_one 2
 #define KIND_no_compile 3
 #define KIND_most_shared 4
-#define KIND_bounded 5
-#define KIND_crash 6
+#define KIND_crash 5
 #endif
 
-#if KIND == KIND_bounded
-#define BOUNDS __launch_bounds__(32)
-#else
-#define BOUNDS
-#endif
-
-extern "C" __global__ void BOUNDS twice(const float *in, float *out, unsigned long long n)
+extern "C" __global__ void twice(const float *in, float *out, unsigned long long n)
 {
     unsigned long long i = (unsigned long long)blockIdx.x * BLOCK + threadIdx.x;
 #if KIND == KIND_most_shared

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Golden tests of the command line: runs cases/NAME.sh and compares with cases/NAME.out.
+
+Usage: golden.py BUILD [--refresh] [NAME…]     BUILD holds simtune, tests/cli/make_store, tests/fake/libfake_cuda.so
+
+A case is a bash script that runs in an empty folder of its own, with a home of its own, and with the counterfeit
+driver of tests/fake, which has no device unless FAKE_CUDA_DEVICES says so: the output is the same on machines
+with and without a GPU. It has the functions below; what they print is the output:
+  t COMMAND…      the command, its stdout, its stderr (lines after "! "), and "exit N" unless it is 0
+  json COMMAND…   the same for a command that must print one JSON document, shown one key a line
+  store           makes history.db, the store of session_fixture.h
+  left            what lies in the folder, stores aside
+  id FAMILY N     the candidate id of the winner of a family at size N (of history.db)
+  $DATA           tests/cli/data
+Only what cannot stay the same is rewritten: ids, dates and times, the paths of this machine, the version.
+"""
+import argparse
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PRELUDE = r"""
+set -u
+t() {
+    echo "\$ $*"
+    "$@" >.out 2>.err; local rc=$?
+    cat .out; sed 's/^/! /' .err
+    [ $rc = 0 ] || echo "exit $rc"
+}
+json() {
+    echo "\$ $*"
+    "$@" >.out 2>.err; local rc=$?
+    python3 -m json.tool --sort-keys .out || echo "NOT JSON"
+    sed 's/^/! /' .err
+    [ $rc = 0 ] || echo "exit $rc"
+}
+left() { echo "\$ left"; ls | grep -v '\.db'; }
+store() { make_store history.db "$DATA/scale.cu"; }
+id() {
+    simtune query "$1" --size "$2" --best --cache cold --db history.db --json |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["rows"][0]["candidate"])'
+}
+"""
+
+
+def normalise(text, folder, version):
+    """What differs from run to run or from machine to machine, and nothing else."""
+    for path, name in ((folder, "FOLDER"), (str(HERE / "data"), "DATA"), (str(ROOT), "SOURCE")):
+        text = text.replace(path, name)
+    text = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "DATE", text)
+    text = re.sub(r'("\w+_ms": )\d{13}\b', r"\1MILLISECONDS", text)
+    text = re.sub(r"(?<![-\w])[0-9a-f]{32}\b", "ID", text)
+    text = re.sub(r"(?<![-\w.])(?=[0-9a-f]*[a-f0-9])[0-9a-f]{12}\b(?!\.)", "SHORT-ID", text)
+    text = re.sub(r"\bsimtune_[0-9a-f]{8}\b", "simtune_HASH", text)
+    return text.replace(version, "VERSION")
+
+
+def run(name, build, version):
+    with tempfile.TemporaryDirectory(prefix="simtune-cli-") as top:
+        folder, tools = os.path.join(top, "run"), os.path.join(top, "tools")
+        for made in (folder, tools, os.path.join(top, "home")):
+            os.mkdir(made)
+        os.symlink(build / "simtune", os.path.join(tools, "simtune"))
+        os.symlink(build / "tests/cli/make_store", os.path.join(tools, "make_store"))
+        kept = {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+                if key in os.environ}
+        environment = {"PATH": f"{tools}:{os.path.dirname(sys.executable)}:/usr/bin:/bin", "TZ": "UTC",
+                       "HOME": os.path.join(top, "home"), "LC_ALL": "C.UTF-8", "TERM": "dumb",
+                       "DATA": str(HERE / "data"), "SIMTUNE_LIBCUDA": str(build / "tests/fake/libfake_cuda.so"),
+                       "FAKE_CUDA_DEVICES": "0", "SIMTUNE_LIBNVML": "/nonexistent/libnvidia-ml.so.1", **kept}
+        script = PRELUDE + (HERE / "cases" / f"{name}.sh").read_text()
+        done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True,
+                              timeout=280, check=False)
+        text = done.stdout.decode() + "".join(f"SCRIPT: {line}\n" for line in done.stderr.decode().splitlines())
+        return normalise(text, folder, version)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("build", type=pathlib.Path)
+    options.add_argument("--refresh", action="store_true")
+    options.add_argument("names", nargs="*")
+    options = options.parse_args()
+    build = options.build.resolve()
+    version = subprocess.run([build / "simtune", "version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    failed = False
+    for name in options.names or sorted(path.stem for path in (HERE / "cases").glob("*.sh")):
+        golden = HERE / "cases" / f"{name}.out"
+        is_now = run(name, build, version)
+        was = golden.read_text() if golden.exists() else ""
+        if options.refresh:
+            golden.write_text(is_now)
+            print(f"{name}: {'as before' if is_now == was else 'rewritten'}")
+        elif is_now != was:
+            failed = True
+            sys.stdout.writelines(difflib.unified_diff(was.splitlines(True), is_now.splitlines(True),
+                                                       f"{name}.out", "now"))
+            print(f"\n{name}: differs; if the new output is right: tests/cli/refresh BUILD {name}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

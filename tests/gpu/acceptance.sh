@@ -1,0 +1,429 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What simtune must reach on a GPU, step by step, with a table of targets at the end.
+#
+#   tests/gpu/acceptance.sh SIMTUNE OUT [STEP…]
+#
+# SIMTUNE: the binary (the preset `portable` makes one that starts on other machines). OUT: a folder for logs,
+# stores and headers; steps of several calls with the same OUT belong together, and the table gathers them all.
+# Without steps all are run, in the order below. Needs nvcc for cub, consumers and sanitize, python3 for most.
+#
+# Environment: DEVICE (for --device; `emu` tries the script without a GPU), HEADER (folder of a simtune_reduce.h
+# to use when step `first` is not run here), NVCC, CC, ARCH (for nvcc -arch, default native).
+set -u
+
+readonly all_steps="devices first second cub four memory types consumers sanitize faults space resume denied
+  progress input pack summary"
+declare -A about=(
+    [devices]="simtune devices and doctor"
+    [first]="the default run from an empty cache: under 60 s"
+    [second]="the same again: under 15 s"
+    [cub]="the header of that run beside CUB"
+    [four]="the default run on four cores (no target: the time is stated)"
+    [memory]="a size that does not fit is skipped with a note"
+    [types]="all types and operations at 1Mi with a small budget: history, and a header with 24 functions"
+    [consumers]="a program with that header: right sums, graphs, streams, devices"
+    [sanitize]="compute-sanitizer over the winners and one candidate of each finish and warp step"
+    [faults]="planted faults at 64Ki and 256Mi: crash, timeout, wrong, wrong"
+    [space]="the 672 configurations of a recorded Kernel Tuner run: under 8 s"
+    [resume]="Ctrl-C, then kill -9, then the end of one session"
+    [denied]="a run whose counters are denied, and one by a user without privileges"
+    [progress]="the progress line, with the time left"
+    [input]="bad input: one message, the right exit code"
+    [pack]="logs, history and headers in one archive"
+    [summary]="the table of targets"
+)
+
+usage() {
+    sed -n '4,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    local step
+    for step in $all_steps; do printf '  %-10s %s\n' "$step" "${about[$step]}" >&2; done
+    exit 2
+}
+[ $# -ge 2 ] || usage
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+simtune=$(realpath "$1") || exit 2
+[ -x "$simtune" ] || { echo "acceptance: $1 is no program" >&2; exit 2; }
+mkdir -p "$2" && out=$(cd "$2" && pwd) || exit 2
+shift 2
+steps=${*:-$all_steps}
+for step in $steps; do [ -n "${about[$step]:-}" ] || { echo "acceptance: no step $step" >&2; usage; }; done
+
+# Nothing of the user's own is read or written.
+export SIMTUNE_SHARE=${SIMTUNE_SHARE:-$root} XDG_DATA_HOME=$out/data XDG_CACHE_HOME=$out/cache
+device=()
+[ -n "${DEVICE:-}" ] && device=(--device "$DEVICE")
+nvcc=${NVCC:-nvcc}
+store=$out/store.db results=$out/results.tsv
+here_python() { python3 "$here/acceptance_store.py" "$@"; }
+
+# --- saying and noting -----------------------------------------------------------------------------------
+line() { printf '  %s\n' "$*"; }
+
+# target NAME WANTED GOT PASSED(0: yes; info: no verdict)
+target() {
+    local verdict=MISS
+    [ "$4" = 0 ] && verdict=pass
+    [ "$4" = info ] && verdict=-
+    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$verdict" >>"$results"
+    line "$(printf '%-4s %s: %s (wanted %s)' "$verdict" "$1" "$3" "$2")"
+}
+
+holds() { if "$@" >/dev/null 2>&1; then echo 0; else echo 1; fi; }
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 < b + 0) }'; }
+
+# timed LOG LIMIT COMMAND…: runs, both streams to LOG; sets `code` and `seconds`.
+timed() {
+    local log=$1 limit=$2 start
+    shift 2
+    start=$(date +%s.%N)
+    timeout -k 5 "$limit" "$@" >"$log" 2>&1
+    code=$?
+    seconds=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
+}
+
+tune() { # LOG LIMIT ARGUMENTS…
+    local log=$1 limit=$2
+    shift 2
+    timed "$log" "$limit" "$simtune" "$@" "${device[@]}"
+}
+
+# The header of step `first`, or the one that HEADER names.
+need_header() {
+    mkdir -p "$out/include"
+    [ -s "$out/include/simtune_reduce.h" ] || cp "${HEADER:-/nowhere}/simtune_reduce.h" "$out/include/" 2>/dev/null ||
+        { line "no header: run step first before, or set HEADER"; return 1; }
+}
+
+need_nvcc() { command -v "$nvcc" >/dev/null || { line "no $nvcc here: skipped"; return 1; }; }
+
+# --- steps -----------------------------------------------------------------------------------------------
+step_devices() {
+    tune "$out/devices.log" 60 devices
+    local devices=$code
+    line "$(head -n 2 "$out/devices.log" | tr -s '\n ' ' ')"
+    tune "$out/doctor.log" 60 doctor
+    line "$(grep -m 1 counters "$out/doctor.log")"
+    target "devices and doctor" "exit 0, and a word on counters" "exits $devices and $code" \
+        "$(holds test "$devices$code" = 00 -a -n "$(grep counters "$out/doctor.log")")"
+}
+
+default_run() { # NAME LIMIT DB ARGUMENTS…
+    local name=$1 limit=$2 db=$3
+    shift 3
+    tune "$out/$name.log" "$limit" reduce --arch auto --db "$db" "$@"
+}
+
+step_first() {
+    rm -rf "$out/cache" "$store"* "$out/include"
+    default_run first 150 "$store" -o "$out/include"
+    grep -E '^ +(winner|time|memory|waits for)|^n=|^T=' "$out/first.log" | head -n 24
+    target "default run from an empty cache" "< 60 s" "$seconds s, exit $code" "$(holds less "$seconds" "$((code ? 0 : 60))")"
+    target "counters of that run are in the store" "> 0 values" "$(here_python counters "$store")" \
+        "$(holds test "$(here_python counters "$store")" -gt 0)"
+    target "it names the next command" "a last line" "$(tail -n 1 <(grep . "$out/first.log") | cut -c1-60)" \
+        "$(holds grep -q '^Next:' "$out/first.log")"
+}
+
+step_second() {
+    default_run second 100 "$store" --no-header
+    target "default run, second time" "< 15 s" "$seconds s, exit $code" "$(holds less "$seconds" "$((code ? 0 : 15))")"
+}
+
+step_four() {
+    local cores=0-3
+    [ "$(nproc)" -ge 4 ] || cores=0-$(($(nproc) - 1))
+    default_four() { timed "$out/four.log" 240 taskset -c "$cores" env XDG_CACHE_HOME="$out/cache-four" \
+        "$simtune" reduce --arch auto --jobs 4 --db "$out/four.db" --no-header "${device[@]}"; }
+    rm -rf "$out/cache-four" "$out"/four.db*
+    default_four
+    target "default run on 4 cores, from an empty cache" "stated" "$seconds s, exit $code" info
+    default_four
+    target "default run on 4 cores, second time" "stated" "$seconds s, exit $code" info
+    rm -rf "$out/cache-four"
+}
+
+step_memory() {
+    tune "$out/memory.log" 60 reduce --size 64Ki,1048576Mi --budget 20 --counters off --db "$out/memory.db" --no-header
+    line "$(grep -m 1 -i 'skipped' "$out/memory.log" || echo "no note")"
+    target "a size beyond the memory" "exit 0 and a note" "exit $code" \
+        "$(holds test "$code" = 0 -a -n "$(grep -i 'skipped' "$out/memory.log")")"
+}
+
+step_types() {
+    local start=$SECONDS first
+    tune "$out/types-f32.log" 100 reduce --type f32 --op min,max --size 1Mi --budget 240 --db "$store" --no-header
+    first=$code
+    tune "$out/types.log" 250 reduce --type f64,i32,u32,i64,u64,f16,bf16 --op sum,min,max --size 1Mi --budget 240 \
+        --db "$store" --no-header
+    line "tuned in $((SECONDS - start)) s"
+    target "all types and operations" "exits 0" "exits $first and $code; $(here_python winners "$store") problems in the store" \
+        "$(holds test "$first$code" = 00)"
+    rm -rf "$out/all"
+    "$simtune" emit reduce --db "$store" -o "$out/all" ${DEVICE:+--allow-emulated} >"$out/emit.log" 2>&1
+    code=$?
+    local functions
+    functions=$(grep -c '^// *cudaError_t simtune_reduce_' "$out/all/simtune_reduce.h" 2>/dev/null)
+    target "one header of all of them" "24 functions" "exit $code, ${functions:-0} functions" "$(holds test "$functions" = 24)"
+}
+
+step_cub() {
+    need_header && need_nvcc || return
+    timed "$out/cub-build.log" 120 "$nvcc" -O3 -std=c++17 -arch="${ARCH:-native}" -I "$out/include" \
+        "$root/tests/bench/header_vs_cub.cu" -o "$out/header_vs_cub"
+    [ $code = 0 ] || { target "header beside CUB" "compiles" "nvcc exits $code" 1; return; }
+    timed "$out/cub.log" 90 "$out/header_vs_cub" --csv "$out/cub.csv"
+    cat "$out/cub.log"
+    [ $code -le 1 ] && grep -q cold "$out/cub.log" || target "header beside CUB" "runs" "exit $code" 1
+    # A row of its table: n, cache, CUB, ours, ratio, low "to" high, GB/s, target, verdict.
+    awk '$2 == "cold" || $2 == "warm" {
+        wanted = $10 == "-" ? "-" : "x " $10; if ($0 ~ /, [0-9]+ GB/) wanted = "x " $10 " " $11 " GB/s"
+        verdict = $NF == "pass" || $NF == "MISS" ? $NF : "-"
+        printf "CUB, n = %s %s\t%s\tx %s (%s to %s), %s us, %s GB/s\t%s\n", $1, $2, wanted, $5, $6, $8, $4, $9, verdict
+    }' "$out/cub.log" >>"$results"
+}
+
+step_consumers() {
+    need_nvcc || return
+    local headers=$out/all
+    [ -s "$headers/simtune_reduce.h" ] || { line "no header of all types: run step types before"; return; }
+    timed "$out/consumers-build.log" 300 "$nvcc" -std=c++11 -O2 -arch="${ARCH:-native}" -I "$headers" \
+        -Xcompiler -Wall,-Wextra,-Werror "$here/consumer_reduce.cu" -o "$out/consumer_reduce"
+    line "compiled in $seconds s"
+    [ $code = 0 ] || { target "the header in a program" "compiles without a warning" "nvcc exits $code" 1; return; }
+    timed "$out/consumers.log" 120 "$out/consumer_reduce"
+    grep -v '^NVIDIA' "$out/consumers.log" | tail -n 3
+    target "right for all types, odd sizes, misaligned; 1000 replays; streams" "0 failures" \
+        "exit $code, $(tail -n 1 "$out/consumers.log")" "$code"
+}
+
+step_sanitize() {
+    need_nvcc || return
+    local header=
+    need_header && header=$out/include
+    mkdir -p "$out/sanitize"
+    NVCC=$nvcc timed "$out/sanitize.log" 240 bash "$here/sanitize.sh" "$out/sanitize" $header
+    grep -v ' clean$' "$out/sanitize.log" | head -n 20
+    line "$(grep -c ' clean$' "$out/sanitize.log") clean, $seconds s"
+    [ $code = 77 ] && { line "skipped"; return; }
+    target "compute-sanitizer: 4 tools, winners, each finish and warp step" "nothing found" \
+        "$(tail -n 1 "$out/sanitize.log")" "$code"
+}
+
+step_faults() {
+    local size wanted got
+    wanted="forever timeout,lost_tile wrong,out_of_bounds crash,over_the_end wrong,right correct,unwritten wrong,wrong_sum wrong,"
+    rm -f "$out"/faults.db*
+    # Without a GPU, a size that the emulated device computes in reasonable time.
+    for size in 64Ki ${FAULT_SIZE:-256Mi}; do
+        tune "$out/faults-$size.log" 120 tune "$root/tests/faults/faulty_reduce.cu" --size "$size" --time-limit "${FAULT_LIMIT:-3}" \
+            --budget none --counters off --fresh --no-header --db "$out/faults.db"
+        got=$(here_python outcomes "$out/faults.db" MODE | tr '\n' ',')
+        line "$size: $got"
+        target "planted faults at $size" "crash timeout wrong wrong, and the run ends well" "exit $code in $seconds s, $(
+            [ "$got" = "$wanted" ] && echo "all as planted" || echo "NOT as planted")" \
+            "$(holds test "$code$got" = "0$wanted")"
+    done
+}
+
+step_space() {
+    rm -rf "$out"/space.db* "$out/cache-space"
+    timed "$out/space.log" 60 env XDG_CACHE_HOME="$out/cache-space" "$simtune" tune "$here/kernel_tuner_space.cu" \
+        --budget none --counters off --no-header --db "$out/space.db" ${SPACE_ARGUMENTS:-} "${device[@]}"
+    local session identity status candidates correct first last
+    session=$(here_python session "$out/space.db")
+    read -r identity status candidates correct first last <<<"$session"
+    line "session ${identity:0:8} $status: $correct of $candidates right; first measured after $first s, last after $last s"
+    grep -E '^ +(winner|time|memory)' "$out/space.log"
+    target "672 configurations compiled and measured, finals and all" "< 8 s" "$seconds s, exit $code, $correct measured" \
+        "$(holds less "$seconds" "$([ "$code$correct" = 0672 ] && echo 8 || echo 0)")"
+    rm -rf "$out/cache-space"
+}
+
+# Waits until the newest session of $1 has $2 candidates, while $3 lives.
+wait_for_candidates() {
+    local i
+    for ((i = 0; i < 600; i++)); do
+        [ "$(here_python count "$1" 2>/dev/null | cut -d' ' -f1)" -ge "$2" ] 2>/dev/null && return 0
+        kill -0 "$3" 2>/dev/null || return 1
+        sleep 0.05
+    done
+    return 1
+}
+
+step_resume() {
+    local db=$out/resume.db size=${RESUME_SIZE:-16Mi} command pid cut reached left identity status candidates correct first last
+    rm -rf "$db"*
+    command=("$simtune" reduce --size "$size" --budget "${RESUME_BUDGET:-1200}" --counters off --no-header --db "$db" "${device[@]}")
+    setsid "${command[@]}" >"$out/resume-1.log" 2>&1 &
+    pid=$!
+    wait_for_candidates "$db" "${RESUME_AT:-150}" $pid
+    kill -INT $pid
+    wait $pid
+    code=$?
+    reached=$(here_python count "$db")
+    line "Ctrl-C at $reached candidates: $(grep -m 1 interrupted "$out/resume-1.log")"
+    target "Ctrl-C" "exit 130, what was measured kept" "exit $code, $reached candidates" \
+        "$(holds test "$code" = 130 -a "$reached" -ge "${RESUME_AT:-150}")"
+    setsid "${command[@]}" >"$out/resume-2.log" 2>&1 &
+    pid=$!
+    wait_for_candidates "$db" $((reached + ${RESUME_AT:-150})) $pid
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    cut=$(date +%s%3N)
+    reached=$(here_python before "$db" "$cut")
+    sleep 2
+    left=$(pgrep -s $pid 2>/dev/null | wc -l)
+    target "kill -9 leaves no process behind" "0 after 2 s" "$left" "$left"
+    timed "$out/resume-3.log" 120 "${command[@]}"
+    read -r identity status candidates correct first last <<<"$(here_python session "$db")"
+    line "$(grep -m 1 'note: resumed' "$out/resume-3.log")"
+    target "the same command after kill -9 measures only what is missing" "one session, rows of before untouched" \
+        "exit $code, $(here_python sessions "$db") session, $status, $candidates candidates, $(here_python before "$db" "$cut") of $reached rows of before" \
+        "$(holds test "$code$status$(here_python sessions "$db")" = 0finished1 -a "$(here_python before "$db" "$cut")" = "$reached")"
+}
+
+# Counters that are denied, by a CUPTI that refuses to begin; see denied_cupti.c.
+step_denied() {
+    local shim=$out/denied cc=${CC:-cc} real
+    real=$(sed -n 's|^ *at \(.*libcupti\.so[.0-9]*\)$|\1|p' <("$simtune" doctor "${device[@]}" 2>/dev/null) | head -n 1)
+    mkdir -p "$shim"
+    rm -f "$out"/denied.db*
+    if [ -n "$real" ] && command -v "$cc" >/dev/null &&
+        "$cc" -shared -fPIC -Wl,-soname,"$(basename "$real")" -x c /dev/null -o "$shim/$(basename "$real")" &&
+        "$cc" -shared -fPIC -Wl,--no-as-needed "$here/denied_cupti.c" "$shim/$(basename "$real")" -o "$shim/libcupti_denied.so"; then
+        rm -f "$shim/$(basename "$real")"
+        export LD_LIBRARY_PATH_BEFORE=${LD_LIBRARY_PATH:-}
+        run_denied() { # LOG ARGUMENTS…
+            local log=$1
+            shift
+            timed "$log" 60 env SIMTUNE_LIBCUPTI="$shim/libcupti_denied.so" \
+                LD_LIBRARY_PATH="$(dirname "$real"):$LD_LIBRARY_PATH_BEFORE" "$simtune" reduce --size 1Mi --budget 60 \
+                --no-header --db "$out/denied.db" "$@" "${device[@]}"
+        }
+        run_denied "$out/denied.log"
+        line "$(grep -m 1 'note: no stall' "$out/denied.log" | cut -c1-150)"
+        target "counters denied" "exit 0, said once, nothing stored" \
+            "exit $code, said $(grep -c 'note: no stall' "$out/denied.log") times, $(here_python counters "$out/denied.db") values" \
+            "$(holds test "$code" = 0 -a "$(grep -c 'counters are denied' "$out/denied.log")" = 1 -a "$(here_python counters "$out/denied.db")" = 0)"
+        run_denied "$out/denied-required.log" --counters required
+        target "counters denied but required" "exit 5" "exit $code" "$(holds test "$code" = 5)"
+    else
+        line "no CUPTI or no C compiler: a denial cannot be played here"
+    fi
+    step_unprivileged
+}
+
+step_unprivileged() {
+    local folder
+    line "$(grep -h RmProfilingAdminOnly /proc/driver/nvidia/params 2>/dev/null || echo "the driver does not say whether counters are for administrators")"
+    [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || { line "not root, or no setpriv: no run as another user"; return; }
+    folder=$(mktemp -d /tmp/simtune-acceptance.XXXXXX) || return
+    cp -r "$simtune" "$root/templates" "$folder/"
+    mkdir "$folder/home"
+    chmod -R a+rX "$folder"
+    chown -R 65534:65534 "$folder/home"
+    # Its own folder of locks: that of other users is theirs to open.
+    timed "$out/unprivileged.log" 60 env -C "$folder/home" HOME="$folder/home" XDG_DATA_HOME="$folder/home/data" \
+        XDG_CACHE_HOME="$folder/home/cache" SIMTUNE_SHARE="$folder" setpriv --reuid=65534 --regid=65534 --clear-groups \
+        "$folder/$(basename "$simtune")" reduce --size 1Mi --budget 60 --no-header --db "$folder/home/s.db" "${device[@]}"
+    line "$(grep -m 1 'note: no stall' "$out/unprivileged.log" | cut -c1-150)"
+    target "a user without privileges" "exit 0, with or without counters" \
+        "exit $code, $(here_python counters "$folder/home/s.db") values of counters" "$code"
+    rm -rf "$folder"
+}
+
+step_progress() {
+    # A terminal for stderr; stdout is not one.
+    timed "$out/progress.log" 60 python3 - "$simtune" reduce --size 1Mi --budget "${PROGRESS_BUDGET:-300}" --counters off --no-header \
+        --db "$out/progress.db" "${device[@]}" <<'PYTHON'
+import os
+import pty
+import subprocess
+import sys
+
+mine, theirs = pty.openpty()
+child = subprocess.Popen(sys.argv[1:], stderr=theirs, stdout=subprocess.DEVNULL)
+os.close(theirs)
+text = b""
+while True:
+    try:
+        read = os.read(mine, 4096)
+    except OSError:
+        break
+    if not read:
+        break
+    text += read
+for part in text.replace(b"\x1b[K", b"").replace(b"\r", b"\n").decode(errors="replace").splitlines():
+    print(part)
+sys.exit(child.wait())
+PYTHON
+    line "$(grep -m 1 's left' "$out/progress.log")"
+    target "progress line" "with the time left" "exit $code" "$(holds grep -q '[0-9] s left' "$out/progress.log")"
+}
+
+# refuses WANTED_CODE WORD ARGUMENTS…: the exit code, one line that has WORD, and nothing on stdout.
+refuses() {
+    local wanted=$1 word=$2 got lines
+    shift 2
+    timeout 60 "$simtune" "$@" >"$out/input.out" 2>"$out/input.err" </dev/null
+    got=$?
+    lines=$(grep -c . "$out/input.err")
+    { echo "== simtune $*: exit $got"; cat "$out/input.out" "$out/input.err"; } >>"$out/input.log"
+    [ "$got" = "$wanted" ] && grep -qi -- "$word" "$out/input.err" && [ "$lines" -le 3 ] && [ ! -s "$out/input.out" ] && return 0
+    line "simtune $*: exit $got, $lines lines: $(head -n 1 "$out/input.err")"
+    return 1
+}
+
+step_input() {
+    local wrong=0 typo=$out/typo.cu
+    : >"$out/input.log"
+    sed 's|simtune: param    BLOCK|simtune: parm     BLOCK|' "$root/templates/reduce.cu" >"$typo"
+    python3 - "$out/newer.db" <<'PYTHON'
+import sqlite3
+import sys
+store = sqlite3.connect(sys.argv[1])
+store.execute("PRAGMA user_version = 9999")
+store.execute("CREATE TABLE IF NOT EXISTS session (x)")
+store.commit()
+PYTHON
+    refuses 2 f33 reduce --type f33 "${device[@]}" || wrong=$((wrong + 1))
+    refuses 2 12Q reduce --size 12Q "${device[@]}" || wrong=$((wrong + 1))
+    refuses 2 sm_9x reduce --arch sm_9x "${device[@]}" || wrong=$((wrong + 1))
+    refuses 1 writ reduce -o /proc/nowhere --budget 1 "${device[@]}" || wrong=$((wrong + 1))
+    refuses 1 newer reduce --db "$out/newer.db" --no-header "${device[@]}" || wrong=$((wrong + 1))
+    refuses 2 typo.cu: tune "$typo" --no-header "${device[@]}" || wrong=$((wrong + 1))
+    refuses 2 frobnicate frobnicate || wrong=$((wrong + 1))
+    target "bad input" "one message, the right exit code" "$wrong of 7 not so (input.log)" "$wrong"
+}
+
+step_pack() {
+    local ids
+    [ -s "$store" ] || { line "no store: run step first before"; return; }
+    ids=$(here_python ids "$store")
+    # shellcheck disable=SC2086 # one argument a session
+    timed "$out/export.log" 60 "$simtune" db export "$out/history.jsonl.gz" $ids --db "$store"
+    line "exported $(wc -w <<<"$ids") sessions: exit $code, $(du -k "$out/history.jsonl.gz" 2>/dev/null | cut -f1) KiB"
+    tar -C "$out" -czf "$out/acceptance.tgz" --ignore-failed-read $(cd "$out" && ls -d -- *.log *.tsv cub.csv include all 2>/dev/null)
+    line "$out/acceptance.tgz: $(du -k "$out/acceptance.tgz" | cut -f1) KiB"
+}
+
+step_summary() {
+    [ -s "$results" ] || { line "nothing was run"; return; }
+    # The last word on each target, in the order of their first.
+    awk -F'\t' '!($1 in row) { order[++n] = $1 } { row[$1] = $0 }
+        END { for (i = 1; i <= n; i++) { split(row[order[i]], f, "\t"); printf "%-4s  %-58s %-30s %s\n", f[4], f[1], f[2], f[3] } }' \
+        "$results" | tee "$out/summary.txt"
+    line "$(grep -c '^pass' "$out/summary.txt") pass, $(grep -c '^MISS' "$out/summary.txt") missed"
+}
+
+began=$SECONDS
+for step in $steps; do
+    echo "== $step: ${about[$step]}"
+    step_began=$(date +%s.%N)
+    "step_$step"
+    printf '   %s took %.1f s\n' "$step" "$(awk -v a="$step_began" -v b="$(date +%s.%N)" 'BEGIN { print b - a }')"
+done
+echo "== all: $((SECONDS - began)) s"
+[ ! -s "$results" ] || ! grep -q 'MISS$' "$results"
