@@ -354,19 +354,19 @@ SIMTUNE_LOADER(LOAD_l2_256, ".nc.L2::128B")
 // Device scope, 4 and 8 bytes. The relaxed pair is atomic and never served by a stale L1 line.
 #ifdef SIMTUNE_EMULATED
 template <class W> inline W load_relaxed(const W *from) {
-    return simtune_emu_load_ordered(from);
+    return simtune_emu_load_relaxed(from);
 }
 template <class W> inline W load_acquire(const W *from) {
     return simtune_emu_load_ordered(from);
 }
 template <class W> inline void store_relaxed(W *to, W word) {
-    simtune_emu_store_ordered(to, word);
+    simtune_emu_store_relaxed(to, word);
 }
 template <class W> inline void store_release(W *to, W word) {
     simtune_emu_store_ordered(to, word);
 }
 inline u32 add_acquire_release(u32 *to, u32 word) {
-    return atomicAdd(to, word);
+    return simtune_emu_add_ordered(to, word);
 }
 #else
 #define SIMTUNE_SHARED_WORD(W, SUFFIX, R)                                                          \
@@ -521,7 +521,7 @@ inline u32 cluster_rank() {
     return simtune_emu_cluster_rank();
 }
 inline void cluster_arrive_running() {
-    simtune_emu_cluster_arrive();
+    simtune_emu_cluster_arrive_relaxed();
 }
 inline void cluster_wait_running() {
     simtune_emu_cluster_wait();

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FINALISTS = 8, FINAL_ROUNDS = 60, RESAMPLES = 1000 };
+enum { FINALISTS = 8, FINAL_ROUNDS = 60, RESAMPLES = 1000, SHORT_FACTOR = 4 };
 static const double least_gap = 0.005;
 // A survivor is within so much of the best, at most so many, and gets so many samples.
 static const struct {
@@ -22,6 +22,12 @@ static const struct {
     size_t most;
     int64_t samples;
 } halvings[] = {{1.15, 48, 12}, {1.06, 16, 40}};
+
+// Short kernels are noisier (a cold L2 shows two levels 10 % apart) and cheaper: they get more samples.
+static int64_t samples_of(const run_problem *problem, int64_t samples)
+{
+    return problem->best_ns[COLD] < 5e4 ? samples * SHORT_FACTOR : samples;
+}
 
 // Indices of correct candidates with a time in this state of the cache, fastest first.
 typedef struct ranked {
@@ -61,7 +67,7 @@ static st_code resample(st_run *run, run_problem *problem, size_t index, int cac
     if (candidate->series[cache].rounds > round)
         return ST_OK; // a resumed run has it already
     candidate->stage = STAGE_NEW;
-    st_code code = run_time(run, problem, candidate, (int64_t)index, cache, "halving", round, samples,
+    st_code code = run_time(run, problem, candidate, (int64_t)index, cache, "halving", round, samples_of(problem, samples),
                             &detail, error);
     bool failed = candidate->stage == STAGE_DONE;
     candidate->stage = STAGE_DONE;
@@ -172,7 +178,8 @@ static st_code race_entrants(st_run *run, run_problem *problem, int cache, final
     st_error why = {0};
     for (size_t i = 0; i < all->count; i++)
         ids[i] = (int64_t)all->entrants[i].index;
-    st_code code = st_link_race(run->timing, ids, all->count, run_cache_names[cache], FINAL_ROUNDS,
+    st_code code = st_link_race(run->timing, ids, all->count, run_cache_names[cache],
+                                samples_of(problem, FINAL_ROUNDS),
                                 (int64_t)run->options->seed + 1, run->options->time_limit + 120, &samples,
                                 &all->rounds, &all->state, &trouble, &why);
     if (code != ST_OK) {

@@ -59,6 +59,7 @@ __attribute__((visibility("hidden"))) extern const struct simtune_emu_runtime *s
 #define gridDim (simtune_emu_self->grid_size)
 #define warpSize 32
 
+#include "checks.h"
 #include "cuda_types.h"
 
 // --- barriers ----------------------------------------------------------------------------------
@@ -78,13 +79,13 @@ SIMTUNE_EMU_INLINE void __syncwarp(unsigned mask = 0xffffffffu, SIMTUNE_EMU_HERE
     simtune_emu_do->collective(SIMTUNE_EMU_SYNCWARP, mask, 0, 0, 32, SIMTUNE_EMU_AT);
 }
 SIMTUNE_EMU_INLINE void __threadfence(void) {
-    __asm__ volatile("" ::: "memory");
+    SIMTUNE_EMU_FENCE(0);
 }
 SIMTUNE_EMU_INLINE void __threadfence_block(void) {
-    __asm__ volatile("" ::: "memory");
+    SIMTUNE_EMU_FENCE(1);
 }
 SIMTUNE_EMU_INLINE void __threadfence_system(void) {
-    __asm__ volatile("" ::: "memory");
+    SIMTUNE_EMU_FENCE(0);
 }
 SIMTUNE_EMU_INLINE void __nanosleep(unsigned) {
     simtune_emu_do->yield();
@@ -134,13 +135,17 @@ SIMTUNE_EMU_INLINE unsigned simtune_emu_cluster_size(void) {
     return simtune_emu_do->cluster_size();
 }
 SIMTUNE_EMU_INLINE void simtune_emu_cluster_arrive(SIMTUNE_EMU_HERE) {
-    simtune_emu_do->cluster_arrive(SIMTUNE_EMU_AT);
+    simtune_emu_do->cluster_arrive(0, SIMTUNE_EMU_AT);
+}
+// barrier.cluster.arrive.relaxed: says only that this thread is here.
+SIMTUNE_EMU_INLINE void simtune_emu_cluster_arrive_relaxed(SIMTUNE_EMU_HERE) {
+    simtune_emu_do->cluster_arrive(1, SIMTUNE_EMU_AT);
 }
 SIMTUNE_EMU_INLINE void simtune_emu_cluster_wait(SIMTUNE_EMU_HERE) {
     simtune_emu_do->cluster_wait(SIMTUNE_EMU_AT);
 }
 SIMTUNE_EMU_INLINE void simtune_emu_cluster_barrier(SIMTUNE_EMU_HERE) {
-    simtune_emu_do->cluster_arrive(SIMTUNE_EMU_AT);
+    simtune_emu_do->cluster_arrive(0, SIMTUNE_EMU_AT);
     simtune_emu_do->cluster_wait(SIMTUNE_EMU_AT);
 }
 // The same variable in block `rank` of the cluster: a plain pointer, to read and to write.
@@ -157,8 +162,11 @@ SIMTUNE_EMU_INLINE void simtune_emu_named_arrive(unsigned id, unsigned threads, 
     simtune_emu_do->barrier_arrive(id, threads, SIMTUNE_EMU_AT);
 }
 
-// Programmatic dependent launch: the emulated stream runs kernels one after the other.
-SIMTUNE_EMU_INLINE void simtune_emu_dependency_wait(void) {}
+// Programmatic dependent launch: the emulated stream runs kernels one after the other; the checking
+// mode knows what is accessed before the wait.
+SIMTUNE_EMU_INLINE void simtune_emu_dependency_wait(void) {
+    simtune_emu_do->dependency_wait();
+}
 SIMTUNE_EMU_INLINE void simtune_emu_dependency_trigger(void) {}
 
 // cp.async: `bytes` copied, then `zeros` bytes of zero. Complete late.

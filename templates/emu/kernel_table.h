@@ -14,7 +14,7 @@ const struct simtune_emu_runtime *simtune_emu_do;
 struct simtune_emu_tls_index {
     unsigned long module, offset;
 };
-__attribute__((visibility("hidden"))) void *__tls_get_addr(simtune_emu_tls_index *index) {
+__attribute__((visibility("hidden"))) SIMTUNE_EMU_QUIET void *__tls_get_addr(simtune_emu_tls_index *index) {
     return simtune_emu_self->shared + index->offset;
 }
 }

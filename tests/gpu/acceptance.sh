@@ -9,11 +9,13 @@
 # Without steps all are run, in the order below. Needs nvcc for cub, consumers and sanitize, python3 for most.
 #
 # Environment: DEVICE (for --device; `emu` tries the script without a GPU), HEADER (folder of a simtune_reduce.h
-# to use when step `first` is not run here), NVCC, CC, ARCH (for nvcc -arch, default native).
+# to use when step `first` is not run here), NVCC, CC, ARCH (for nvcc -arch, default native). For trials of the
+# script itself: DEFAULT_ARGUMENTS, TYPES_SIZE, TYPES_BUDGET, FAULT_SIZE, FAULT_LIMIT, SPACE_SIZE, SPACE_BUDGET,
+# RESUME_SIZE, RESUME_BUDGET, RESUME_AT, PROGRESS_BUDGET.
 set -u
 
 readonly all_steps="devices first second cub four memory types consumers sanitize faults space resume denied
-  progress input pack summary"
+  progress input repro pack elsewhere summary"
 declare -A about=(
     [devices]="simtune devices and doctor"
     [first]="the default run from an empty cache: under 60 s"
@@ -30,12 +32,14 @@ declare -A about=(
     [denied]="a run whose counters are denied, and one by a user without privileges"
     [progress]="the progress line, with the time left"
     [input]="bad input: one message, the right exit code"
+    [repro]="show, and the standalone program of a winner"
     [pack]="logs, history and headers in one archive"
+    [elsewhere]="where there is no GPU: a header from the packed history (skipped where there is one)"
     [summary]="the table of targets"
 )
 
 usage() {
-    sed -n '4,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '4,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     local step
     for step in $all_steps; do printf '  %-10s %s\n' "$step" "${about[$step]}" >&2; done
     exit 2
@@ -54,6 +58,8 @@ for step in $steps; do [ -n "${about[$step]:-}" ] || { echo "acceptance: no step
 export SIMTUNE_SHARE=${SIMTUNE_SHARE:-$root} XDG_DATA_HOME=$out/data XDG_CACHE_HOME=$out/cache
 device=()
 [ -n "${DEVICE:-}" ] && device=(--device "$DEVICE")
+read -ra defaults <<<"${DEFAULT_ARGUMENTS:-}" # besides `reduce --arch auto`: none in earnest
+PATH=$PATH${CUDA_HOME:+:$CUDA_HOME/bin}
 nvcc=${NVCC:-nvcc}
 store=$out/store.db results=$out/results.tsv
 here_python() { python3 "$here/acceptance_store.py" "$@"; }
@@ -112,7 +118,7 @@ step_devices() {
 default_run() { # NAME LIMIT DB ARGUMENTS…
     local name=$1 limit=$2 db=$3
     shift 3
-    tune "$out/$name.log" "$limit" reduce --arch auto --db "$db" "$@"
+    tune "$out/$name.log" "$limit" reduce --arch auto "${defaults[@]}" --db "$db" "$@"
 }
 
 step_first() {
@@ -135,7 +141,7 @@ step_four() {
     local cores=0-3
     [ "$(nproc)" -ge 4 ] || cores=0-$(($(nproc) - 1))
     default_four() { timed "$out/four.log" 240 taskset -c "$cores" env XDG_CACHE_HOME="$out/cache-four" \
-        "$simtune" reduce --arch auto --jobs 4 --db "$out/four.db" --no-header "${device[@]}"; }
+        "$simtune" reduce --arch auto "${defaults[@]}" --jobs 4 --db "$out/four.db" --no-header "${device[@]}"; }
     rm -rf "$out/cache-four" "$out"/four.db*
     default_four
     target "default run on 4 cores, from an empty cache" "stated" "$seconds s, exit $code" info
@@ -152,10 +158,10 @@ step_memory() {
 }
 
 step_types() {
-    local start=$SECONDS first
-    tune "$out/types-f32.log" 100 reduce --type f32 --op min,max --size 1Mi --budget 240 --db "$store" --no-header
+    local start=$SECONDS first small=(--size "${TYPES_SIZE:-1Mi}" --budget "${TYPES_BUDGET:-240}")
+    tune "$out/types-f32.log" 100 reduce --type f32 --op min,max "${small[@]}" --db "$store" --no-header
     first=$code
-    tune "$out/types.log" 250 reduce --type f64,i32,u32,i64,u64,f16,bf16 --op sum,min,max --size 1Mi --budget 240 \
+    tune "$out/types.log" 250 reduce --type f64,i32,u32,i64,u64,f16,bf16 --op sum,min,max "${small[@]}" \
         --db "$store" --no-header
     line "tuned in $((SECONDS - start)) s"
     target "all types and operations" "exits 0" "exits $first and $code; $(here_python winners "$store") problems in the store" \
@@ -175,7 +181,7 @@ step_cub() {
     [ $code = 0 ] || { target "header beside CUB" "compiles" "nvcc exits $code" 1; return; }
     timed "$out/cub.log" 90 "$out/header_vs_cub" --csv "$out/cub.csv"
     cat "$out/cub.log"
-    [ $code -le 1 ] && grep -q cold "$out/cub.log" || target "header beside CUB" "runs" "exit $code" 1
+    if [ $code -gt 1 ] || ! grep -q ' cold ' "$out/cub.log"; then target "header beside CUB" "runs" "exit $code" 1; fi
     # A row of its table: n, cache, CUB, ours, ratio, low "to" high, GB/s, target, verdict.
     awk '$2 == "cold" || $2 == "warm" {
         wanted = $10 == "-" ? "-" : "x " $10; if ($0 ~ /, [0-9]+ GB/) wanted = "x " $10 " " $11 " GB/s"
@@ -200,10 +206,9 @@ step_consumers() {
 
 step_sanitize() {
     need_nvcc || return
-    local header=
-    need_header && header=$out/include
-    mkdir -p "$out/sanitize"
-    NVCC=$nvcc timed "$out/sanitize.log" 240 bash "$here/sanitize.sh" "$out/sanitize" $header
+    local header=()
+    need_header && header=("$out/include")
+    timed "$out/sanitize.log" 240 env NVCC="$nvcc" bash "$here/sanitize.sh" "$out/sanitize" "${header[@]}"
     grep -v ' clean$' "$out/sanitize.log" | head -n 20
     line "$(grep -c ' clean$' "$out/sanitize.log") clean, $seconds s"
     [ $code = 77 ] && { line "skipped"; return; }
@@ -230,7 +235,8 @@ step_faults() {
 step_space() {
     rm -rf "$out"/space.db* "$out/cache-space"
     timed "$out/space.log" 60 env XDG_CACHE_HOME="$out/cache-space" "$simtune" tune "$here/kernel_tuner_space.cu" \
-        --budget none --counters off --no-header --db "$out/space.db" ${SPACE_ARGUMENTS:-} "${device[@]}"
+        --budget "${SPACE_BUDGET:-none}" --size "${SPACE_SIZE:-256Mi}" --counters off --no-header --db "$out/space.db" \
+        "${device[@]}"
     local session identity status candidates correct first last
     session=$(here_python session "$out/space.db")
     read -r identity status candidates correct first last <<<"$session"
@@ -259,7 +265,7 @@ step_resume() {
     setsid "${command[@]}" >"$out/resume-1.log" 2>&1 &
     pid=$!
     wait_for_candidates "$db" "${RESUME_AT:-150}" $pid
-    kill -INT $pid
+    kill -INT -- -$pid # as a terminal does: to the workers as well
     wait $pid
     code=$?
     reached=$(here_python count "$db")
@@ -274,7 +280,7 @@ step_resume() {
     cut=$(date +%s%3N)
     reached=$(here_python before "$db" "$cut")
     sleep 2
-    left=$(pgrep -s $pid 2>/dev/null | wc -l)
+    left=$(cat /proc/[0-9]*/stat 2>/dev/null | sed 's/.*) //' | awk -v session=$pid '$4 == session && $1 != "Z"' | wc -l)
     target "kill -9 leaves no process behind" "0 after 2 s" "$left" "$left"
     timed "$out/resume-3.log" 120 "${command[@]}"
     read -r identity status candidates correct first last <<<"$(here_python session "$db")"
@@ -318,13 +324,15 @@ step_denied() {
 step_unprivileged() {
     local folder
     line "$(grep -h RmProfilingAdminOnly /proc/driver/nvidia/params 2>/dev/null || echo "the driver does not say whether counters are for administrators")"
-    [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || { line "not root, or no setpriv: no run as another user"; return; }
+    if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null; then
+        line "not root, or no setpriv: no run as another user"
+        return
+    fi
     folder=$(mktemp -d /tmp/simtune-acceptance.XXXXXX) || return
     cp -r "$simtune" "$root/templates" "$folder/"
     mkdir "$folder/home"
     chmod -R a+rX "$folder"
     chown -R 65534:65534 "$folder/home"
-    # Its own folder of locks: that of other users is theirs to open.
     timed "$out/unprivileged.log" 60 env -C "$folder/home" HOME="$folder/home" XDG_DATA_HOME="$folder/home/data" \
         XDG_CACHE_HOME="$folder/home/cache" SIMTUNE_SHARE="$folder" setpriv --reuid=65534 --regid=65534 --clear-groups \
         "$folder/$(basename "$simtune")" reduce --size 1Mi --budget 60 --no-header --db "$folder/home/s.db" "${device[@]}"
@@ -405,16 +413,51 @@ step_pack() {
     # shellcheck disable=SC2086 # one argument a session
     timed "$out/export.log" 60 "$simtune" db export "$out/history.jsonl.gz" $ids --db "$store"
     line "exported $(wc -w <<<"$ids") sessions: exit $code, $(du -k "$out/history.jsonl.gz" 2>/dev/null | cut -f1) KiB"
-    tar -C "$out" -czf "$out/acceptance.tgz" --ignore-failed-read $(cd "$out" && ls -d -- *.log *.tsv cub.csv include all 2>/dev/null)
+    (cd "$out" && find . -maxdepth 2 \( -name '*.log' -o -name '*.tsv' -o -name '*.csv' -o -name '*.h' -o -name lines.txt \) \
+        -print0 | tar -czf acceptance.tgz --null -T -)
     line "$out/acceptance.tgz: $(du -k "$out/acceptance.tgz" | cut -f1) KiB"
+}
+
+# HISTORY: a packed history of another OUT.
+step_elsewhere() {
+    local history=${HISTORY:-$out/history.jsonl.gz} share=$out/share
+    nvidia-smi -L >/dev/null 2>&1 && { line "there is a GPU here: skipped"; return; }
+    [ -s "$history" ] || { line "no history: run step pack before, or set HISTORY"; return; }
+    rm -rf "$share" "$out/elsewhere"
+    mkdir -p "$share/db/history"
+    cp -r "$root/templates" "$share/"
+    cp "$history" "$share/db/history/"
+    timed "$out/elsewhere.log" 60 env SIMTUNE_SHARE="$share" "$simtune" reduce --arch auto --db "$out/elsewhere.db" -o "$out/elsewhere"
+    head -n 8 "$out/elsewhere.log" | cut -c1-150
+    target "without a GPU, from the history" "exit 0, NOT TUNED HERE first, in the header too" \
+        "exit $code, $(head -n 1 "$out/elsewhere.log" | cut -c1-60)" \
+        "$(holds test "$code" = 0 -a -n "$(head -n 1 "$out/elsewhere.log" | grep 'NOT TUNED HERE')" \
+            -a -n "$(head -n 15 "$out/elsewhere/simtune_reduce.h" 2>/dev/null | grep 'NOT TUNED HERE')")"
+}
+
+step_repro() {
+    local id
+    id=$(here_python best "$store") || { line "no store: run step first before"; return; }
+    timed "$out/show.log" 30 "$simtune" show "$id" --db "$store"
+    local shown=$code
+    timed "$out/repro.log" 30 "$simtune" repro "$id" -o "$out/repro.cu" --db "$store"
+    target "show and repro of a winner" "exits 0" "exits $shown and $code" "$(holds test "$shown$code" = 00)"
+    { [ $code = 0 ] && need_nvcc; } || return
+    timed "$out/repro-build.log" 60 "$nvcc" -std=c++11 -O2 -arch="${ARCH:-native}" "$out/repro.cu" -o "$out/repro"
+    [ $code = 0 ] && timed "$out/repro-run.log" 60 "$out/repro"
+    target "the standalone program" "right" "exit $code: $(tail -n 1 "$out/repro-run.log" 2>/dev/null)" "$code"
+}
+
+# The last word on each target, in the order of their first.
+latest() {
+    awk -F'\t' '!($1 in row) { order[++n] = $1 } { row[$1] = $0 }
+        END { for (i = 1; i <= n; i++) { split(row[order[i]], f, "\t"); printf "%-4s  %-58s %-30s %s\n", f[4], f[1], f[2], f[3] } }' \
+        "$results"
 }
 
 step_summary() {
     [ -s "$results" ] || { line "nothing was run"; return; }
-    # The last word on each target, in the order of their first.
-    awk -F'\t' '!($1 in row) { order[++n] = $1 } { row[$1] = $0 }
-        END { for (i = 1; i <= n; i++) { split(row[order[i]], f, "\t"); printf "%-4s  %-58s %-30s %s\n", f[4], f[1], f[2], f[3] } }' \
-        "$results" | tee "$out/summary.txt"
+    latest | tee "$out/summary.txt"
     line "$(grep -c '^pass' "$out/summary.txt") pass, $(grep -c '^MISS' "$out/summary.txt") missed"
 }
 
@@ -426,4 +469,4 @@ for step in $steps; do
     printf '   %s took %.1f s\n' "$step" "$(awk -v a="$step_began" -v b="$(date +%s.%N)" 'BEGIN { print b - a }')"
 done
 echo "== all: $((SECONDS - began)) s"
-[ ! -s "$results" ] || ! grep -q 'MISS$' "$results"
+[ ! -s "$results" ] || ! latest | grep -q '^MISS'

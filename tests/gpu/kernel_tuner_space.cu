@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction whose parameters arrive as macros, with the space of a recorded Kernel Tuner run on an H200:
-// 8 x 3 x 5 x 4 x 2 values, of which ACC <= UNROLL leaves 672. The same kernel form, so that the time to
-// compile and measure all of them can be set beside that run (52.5 s).
+// A reduction with the space of a recorded Kernel Tuner run on an H200: 8 x 3 x 5 x 4 x 2 values, of which
+// ACC <= UNROLL leaves 672. The same form of kernel, so that the time to compile and measure all of them can be
+// set beside that run (52.5 s). WAVES reaches the grid alone, so 336 kernels are compiled; as template arguments,
+// because eight kernels to a program compile in less than half the time of eight programs with macros.
 //
 //     simtune tune tests/gpu/kernel_tuner_space.cu --budget none --counters off --no-header
 //
@@ -28,7 +29,7 @@
 // simtune: buffer    in : input f32[n]   out : output f32[1]
 // simtune: buffer    sum_of : expected f64[1]   size_of : magnitude f64[1]
 // simtune: zero      out
-// simtune: launch    sum_all grid=blocks block=BLOCK args=in,out,n
+// simtune: launch    sum_all<Config> grid=blocks block=BLOCK args=in,out,n
 // simtune: reference plain_sums  file=kernel_tuner_space_reference.cu grid=1024 block=256 args=in,n
 // simtune: reference plain_total file=kernel_tuner_space_reference.cu grid=1 block=1 args=sum_of,size_of
 // A thread's chain and what one accumulator gets at the end of it, accumulators and lanes, warps, blocks.
@@ -38,35 +39,36 @@
 // simtune: bytes     n * 4
 // clang-format on
 
-#if VEC == 4
-typedef float4 vector;
-static __device__ __forceinline__ void add(vector &to, vector x) {
+namespace simtune {
+
+template <int VEC> struct vector_of;
+template <> struct vector_of<1> { typedef float type; };
+template <> struct vector_of<2> { typedef float2 type; };
+template <> struct vector_of<4> { typedef float4 type; };
+
+static __device__ __forceinline__ void add(float &to, float x) {
+    to += x;
+}
+static __device__ __forceinline__ void add(float2 &to, float2 x) {
+    to.x += x.x;
+    to.y += x.y;
+}
+static __device__ __forceinline__ void add(float4 &to, float4 x) {
     to.x += x.x;
     to.y += x.y;
     to.z += x.z;
     to.w += x.w;
 }
-static __device__ __forceinline__ float total(vector x) {
-    return (x.x + x.y) + (x.z + x.w);
-}
-#elif VEC == 2
-typedef float2 vector;
-static __device__ __forceinline__ void add(vector &to, vector x) {
-    to.x += x.x;
-    to.y += x.y;
-}
-static __device__ __forceinline__ float total(vector x) {
-    return x.x + x.y;
-}
-#else
-typedef float vector;
-static __device__ __forceinline__ void add(vector &to, vector x) {
-    to += x;
-}
-static __device__ __forceinline__ float total(vector x) {
+
+static __device__ __forceinline__ float total(float x) {
     return x;
 }
-#endif
+static __device__ __forceinline__ float total(float2 x) {
+    return x.x + x.y;
+}
+static __device__ __forceinline__ float total(float4 x) {
+    return (x.x + x.y) + (x.z + x.w);
+}
 
 static __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
@@ -75,8 +77,11 @@ static __device__ __forceinline__ float warp_sum(float value) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+template <class Config>
+__global__ void __launch_bounds__(Config::BLOCK)
     sum_all(const float *__restrict__ in, float *out, unsigned long long n) {
+    typedef typename vector_of<Config::VEC>::type vector;
+    enum { BLOCK = Config::BLOCK, VEC = Config::VEC, UNROLL = Config::UNROLL, ACC = Config::ACC };
     // Elements before the first whole vector, and after the last.
     const unsigned off = (unsigned)((unsigned long long)in / sizeof(float) % VEC);
     unsigned long long head = off ? VEC - off : 0;
@@ -119,3 +124,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             atomicAdd(out, value);
     }
 }
+
+} // namespace simtune

@@ -13,6 +13,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$here/../..
 [ $# -ge 1 ] || { echo "usage: sanitize.sh OUT [PROGRAM | HEADERS]" >&2; exit 2; }
 out=$1
+PATH=$PATH${CUDA_HOME:+:$CUDA_HOME/bin}
 nvcc=${NVCC:-nvcc}
 sanitizer=${SANITIZER:-compute-sanitizer}
 tools=${TOOLS:-memcheck racecheck synccheck initcheck}

@@ -39,7 +39,7 @@ st_code st_paths_runtime(st_text *out, st_error *error)
     if (folder && folder[0] == '/')
         st_text_add(out, folder);
     else
-        st_text_add(out, "/tmp/simtune");
+        st_text_add(out, "/tmp/simtune-locks");
     return out->failed ? st_fail_memory(error, "finding a folder") : ST_OK;
 }
 

@@ -6,7 +6,7 @@
 #include "tuner/base/error.h"
 #include "tuner/base/text.h"
 
-// $XDG_DATA_HOME/simtune, $XDG_CACHE_HOME/simtune; for locks /tmp/simtune ($SIMTUNE_RUNTIME), the same for
+// $XDG_DATA_HOME/simtune, $XDG_CACHE_HOME/simtune; for locks /tmp/simtune-locks ($SIMTUNE_RUNTIME), the same for
 // all users, since a device is locked between users.
 // Appends to `out`; fails only when neither the variable nor HOME is set, or memory is out.
 st_code st_paths_data(st_text *out, st_error *error);

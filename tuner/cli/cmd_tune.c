@@ -152,7 +152,8 @@ static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *st
     bool changed = false;
     st_code code = st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, error);
     st_emit_options options = {.cache = cache, .not_tuned_here = true, .command = cli->command_line};
-    if (code == ST_OK && !st_parsed_flag(cli->parsed, "no-header"))
+    bool writes = !st_parsed_flag(cli->parsed, "no-header") && !st_parsed_flag(cli->parsed, "dry-run");
+    if (code == ST_OK && writes)
         code = st_header_publish(tmpl, choices, count, &options, st_parsed_text(cli->parsed, "output"), &path,
                                  &changed, error);
     for (size_t i = 0; i < count && code == ST_OK; i++) {
@@ -347,7 +348,7 @@ st_code st_cmd_tune(st_cli *cli, st_error *error)
         code = st_tune_words_read(cli, tmpl, &words, error);
     if (code == ST_OK)
         code = st_cli_find_device(cli, &device, error);
-    if (code == ST_OK)
+    if (code == ST_OK && device.present) // from history, the header is written at once
         code = check_output(cli, error);
     if (code == ST_OK) {
         const char *arch = st_parsed_text(cli->parsed, "arch");

@@ -145,6 +145,22 @@ static st_code read_problems(const st_template *tmpl, st_tune_words *out, st_err
     return code;
 }
 
+// Old names ("float") as the type's name, which the store knows.
+static st_code name_types(st_tune_words *out, st_error *error)
+{
+    for (size_t i = 0; i < out->types.count; i++) {
+        const st_type *type = st_type_find(out->types.items[i]);
+        char *name = type ? st_strdup(type->name) : NULL;
+        if (type && !name)
+            return st_fail_memory(error, "reading the command line");
+        if (name) {
+            st_free(out->types.items[i]);
+            out->types.items[i] = name;
+        }
+    }
+    return ST_OK;
+}
+
 // --- the other options --------------------------------------------------------------------------------------
 
 // "30s" is time, "500" a number of configurations, "none" neither.
@@ -280,6 +296,8 @@ st_code st_tune_words_read(st_cli *cli, const st_template *tmpl, st_tune_words *
         code = split_settings(&out->set, error);
     if (code == ST_OK)
         code = read_problems(tmpl, out, error);
+    if (code == ST_OK)
+        code = name_types(out, error);
     if (code == ST_OK)
         code = read_budget(st_parsed_text(cli->parsed, "budget"), options, error);
     if (code == ST_OK)

@@ -57,6 +57,7 @@ typedef struct st_emu_copy { // an asynchronous copy that has not been done yet
     const void *from;
     unsigned bytes, zeros;
     unsigned group;          // of its thread
+    uint32_t ticket;         // checking mode
     simtune_emu_u64 *object; // bulk: completes on this
 } st_emu_copy;
 
@@ -115,12 +116,14 @@ typedef struct st_emu_block {
     char *shared_map;  // the block's shared memory ends at an inaccessible page
     size_t shared_capacity, shared_bytes;
     char *shared;
+    struct st_emu_check_block *checked; // checking mode
     struct st_emu_block *next_free;
 } st_emu_block;
 
 typedef struct st_emu_cluster {
     st_emu_block *blocks[ST_EMU_MAX_CLUSTER];
     unsigned size, phase, arrived, alive_blocks;
+    struct st_emu_knowledge *arrived_far, *known; // checking mode
 } st_emu_cluster;
 
 // --- one launch --------------------------------------------------------------------------------
@@ -136,6 +139,8 @@ typedef struct st_emu_launch {
     unsigned resident; // blocks that run at the same time
     uint64_t seed;
     void **arguments;
+    const struct st_gpu_module *module;
+    bool dependent; // on the launch before, as far as the kernel waits for it
 } st_emu_launch;
 
 typedef enum st_emu_outcome {
@@ -184,6 +189,7 @@ struct st_emu_runner {
     bool failed;
     char message[ST_EMU_MESSAGE];
     struct st_emu_traps *traps; // emu_trap.c
+    struct st_emu_check *check; // NULL outside the checking mode; borrowed
 };
 
 extern st_emu_runner *st_emu_active; // the one that runs; NULL when none does
@@ -220,7 +226,7 @@ void st_emu_describe_wait(const st_emu_block *block, const st_emu_fiber *fiber, 
 // emu_async.c
 unsigned st_emu_cluster_rank(void);
 unsigned st_emu_cluster_size(void);
-void st_emu_cluster_arrive(SIMTUNE_EMU_PLACE);
+void st_emu_cluster_arrive(int relaxed, SIMTUNE_EMU_PLACE);
 void st_emu_cluster_wait(SIMTUNE_EMU_PLACE);
 void *st_emu_cluster_shared(const void *own, unsigned rank, SIMTUNE_EMU_PLACE);
 void st_emu_cluster_exit(st_emu_block *block, st_emu_fiber *fiber);
@@ -252,6 +258,9 @@ typedef struct st_elf_symbol {
 st_code st_elf_symbols(const void *image, size_t bytes,
                        bool (*visit)(void *context, const st_elf_symbol *symbol), void *context,
                        st_error *error);
+// Makes every thread-local variable of an object file `bytes` longer than its symbol says: a gap
+// that belongs to none behind each.
+void st_elf_widen_tls(void *image, size_t length, size_t bytes);
 // Size and alignment of the thread-local segment of a shared object; 0 and 1 when it has none.
 st_code st_elf_tls(const void *image, size_t bytes, size_t *size, size_t *align, st_error *error);
 
@@ -282,11 +291,20 @@ struct st_gpu_kernel {
 struct st_gpu_module {
     void *handle;
     int fd;
+    uintptr_t base; // where it was loaded
     const struct simtune_emu_module *table;
     size_t shared_static, shared_align;
     struct st_gpu_kernel *kernels; // as the table
+    // Checking mode: which shared variable each byte of the static shared memory belongs to.
+    uint16_t *shared_owner; // index in shared_variables plus 1; 0: none
+    struct st_emu_variable *shared_variables;
+    size_t shared_variable_count;
     struct st_gpu_module *next;    // of the device
 };
+typedef struct st_emu_variable {
+    char name[64];
+    size_t offset, bytes;
+} st_emu_variable;
 st_code st_emu_module_load(const void *image, size_t bytes, const st_device_facts *device,
                            st_gpu_module **out, st_error *error);
 void st_emu_module_unload(st_gpu_module *module);

@@ -191,9 +191,10 @@ st_code st_loaded_kernels_decode(const json_t *json, st_loaded_kernel *out, size
                          &out[i].max_threads, &out[i].blocks_per_sm};
         for (size_t f = 0; f < 5; f++) {
             const json_t *value = json_array_get(row, f);
-            if (!json_is_integer(value))
-                return st_fail(error, ST_FAILED, NULL, "a kernel's facts are not numbers");
-            *fields[f] = (int)json_integer_value(value);
+            json_int_t number = json_is_integer(value) ? json_integer_value(value) : INT64_MIN;
+            if (number < -1 || number > INT32_MAX)
+                return st_fail(error, ST_FAILED, NULL, "a kernel's facts are not numbers that can be");
+            *fields[f] = (int)number;
         }
     }
     return ST_OK;
@@ -298,7 +299,8 @@ static st_code decode_step(const json_t *json, size_t buffers, size_t kernels, s
     }
     int64_t smem, cluster;
     st_code code = get_within(json, "kernel", 0, (int64_t)kernels - 1, &number, error);
-    out->kernel = (int)number;
+    if (code == ST_OK)
+        out->kernel = (int)number;
     if (code == ST_OK)
         code = decode_dims(json, "grid", out->grid, error);
     if (code == ST_OK)
@@ -337,7 +339,8 @@ st_code st_plan_decode(const json_t *json, size_t buffers, size_t kernels, st_pl
         out->buffer_count = (uint32_t)buffers;
     }
     for (size_t i = 0; i < buffers && code == ST_OK; i++) {
-        json_int_t count = json_integer_value(json_array_get(temps, i));
+        const json_t *value = json_array_get(temps, i);
+        json_int_t count = json_is_integer(value) ? json_integer_value(value) : -1;
         if (count < 0 || count > INT64_MAX / 16)
             code = st_fail(error, ST_FAILED, NULL, "a plan wants a buffer of %lld elements",
                            (long long)count);

@@ -10,6 +10,5 @@ t simtune templates $DATA/scale.cu
 t simtune templates $DATA/scale.cu --device 7
 t simtune tune $DATA/scale.cu --device 7 --db history.db
 t simtune tune $DATA/scale.cu --dry-run --db history.db
-FAKE_CUDA_INIT=999 t simtune devices
 FAKE_CUDA_VERSION=11000 t simtune devices
 left
