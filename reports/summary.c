@@ -30,6 +30,13 @@ static void add_styled(const page *to, const char *style, const char *words)
         st_text_add(to->out, words);
 }
 
+// A text that was built aside: its failure is the page's.
+static void release_words(const page *to, st_text *words)
+{
+    to->out->failed = to->out->failed || words->failed;
+    st_text_release(words);
+}
+
 // A row out of a text that is then cleared for the next.
 static void add_row(const page *to, const char *label, st_text *words)
 {
@@ -49,7 +56,7 @@ static void add_head(const page *to)
     if (all->cc > 0)
         st_text_addf(&words, " (sm_%d, %d SMs)", all->cc, all->sm_count);
     add_styled(to, "1", st_text_string(&words));
-    st_text_clear(&words);
+    release_words(to, &words);
     st_text_addf(&words, "\n  driver %s, %s, %s cache", all->driver[0] ? all->driver : "-",
                  all->compiler[0] ? all->compiler : "-", summary_caches[to->cache]);
     if (strcmp(all->backend, "emu") == 0)
@@ -57,7 +64,7 @@ static void add_head(const page *to)
     if (all->session.status != ST_SESSION_FINISHED)
         st_text_add(&words, "\n  not finished: the same command goes on where it stopped");
     st_text_addf(to->out, "%s\n", st_text_string(&words));
-    st_text_release(&words);
+    release_words(to, &words);
 }
 
 // --- a winner ----------------------------------------------------------------------------------------------------
@@ -94,7 +101,7 @@ static void add_memory_row(const page *to, const summary_problem *problem, st_te
             st_text_add(words, ", ");
             st_report_share(words, share);
             st_text_addf(words, " of this memory's measured %.0f GB/s%s", to->all->read_gbs,
-                         share > 1.02 ? ": from L2, then" : "");
+                         share > 1.02 ? " (so from L2)" : "");
         }
     }
     add_row(to, "memory", words);
@@ -182,10 +189,10 @@ static void add_example(const page *to, const summary_candidate *example, st_tex
     }
     st_text_add_bytes(&line, detail, at);
     st_text_addf(words, "%s%s", st_text_string(&line), at < end ? "…" : "");
-    st_text_release(&line);
+    release_words(to, &line);
     if (example->detail)
         add_row(to, "", words);
-    st_text_clear(words);
+    release_words(to, words);
     st_text_addf(words, "simtune show %.12s", example->id);
     add_row(to, "", words);
 }
@@ -207,7 +214,7 @@ static void add_failed(const page *to, const summary_problem *problem, st_text *
     add_row(to, "failed", words);
     if (example)
         add_example(to, example, words);
-    st_text_release(&list);
+    release_words(to, &list);
 }
 
 // --- one parameter alone ------------------------------------------------------------------------------------------
@@ -242,9 +249,8 @@ static st_code add_table_row(const page *to, const summary_problem *problem, siz
         st_text_addf(words, "%4.0f %%  ", candidate->occupancy * 100);
     summary_add_stall(words, &counters);
     st_text_addf(to->out, "%s\n", st_text_string(words));
-    to->out->failed = to->out->failed || words->failed || time.failed;
-    st_text_clear(words);
-    st_text_release(&time);
+    release_words(to, words);
+    release_words(to, &time);
     return ST_OK;
 }
 
@@ -293,33 +299,31 @@ static void add_trust(const page *to)
     st_text_addf(&words, "; counters %s", json_is_string(counters) ? json_string_value(counters) : "unknown");
     st_text_add(to->out, "\n");
     add_row(to, "trust", &words);
-    st_text_release(&words);
+    release_words(to, &words);
 }
 
-// A long command goes on in the next line as a shell takes it.
+// A long command goes on in the next line as a shell takes it; an option keeps its value.
 static void add_next(const page *to)
 {
+    enum { INDENT = 6 }; // of "Next: "
     st_text command;
     st_text_init(&command);
     summary_add_next(to->all, to->cache, &command);
     st_text_add(to->out, "\nNext: ");
-    int at = 6;
-    for (const char *word = st_text_string(&command); *word;) {
-        int length = (int)strcspn(word, " ");
-        if (at > 6 && at + 1 + length > to->width - 2) {
-            st_text_add(to->out, " \\\n       ");
-            at = 7;
-        } else if (at > 6) {
-            st_text_add(to->out, " ");
-            at++;
+    int at = INDENT;
+    for (const char *part = st_text_string(&command); *part;) {
+        const char *option = strstr(part + 1, " --");
+        int length = (int)(option ? (size_t)(option - part) : strlen(part));
+        if (at > INDENT && at + length > to->width - 2) {
+            st_text_addf(to->out, " \\\n%*s", INDENT - 1, "");
+            at = INDENT - 1;
         }
-        st_text_add_bytes(to->out, word, (size_t)length);
+        st_text_add_bytes(to->out, part, (size_t)length);
         at += length;
-        word += length + (word[length] == ' ');
+        part += length;
     }
     st_text_add(to->out, "\n");
-    to->out->failed = to->out->failed || command.failed;
-    st_text_release(&command);
+    release_words(to, &command);
 }
 
 // --- all -------------------------------------------------------------------------------------------------------------
@@ -332,11 +336,11 @@ static st_code add_problem(const page *to, const summary_problem *problem, st_er
     st_text_add(to->out, "\n");
     add_styled(to, "1", st_text_string(&words));
     st_text_add(to->out, "\n");
-    st_text_clear(&words);
+    release_words(to, &words);
     add_winner(to, problem, &words);
     add_failed(to, problem, &words);
     st_code code = add_table(to, problem, &words, error);
-    st_text_release(&words);
+    release_words(to, &words);
     return code;
 }
 

@@ -100,8 +100,9 @@ static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t b
     return lost ? ST_TROUBLE_CRASH : ST_TROUBLE_REFUSED;
 }
 
-static st_code start_worker(st_link *link, st_error *error)
+static st_code start_once(st_link *link, bool *died, st_error *error)
 {
+    *died = false;
     st_code code = st_child_start(&link->child, link->options.profiles ? "profile" : "time", NULL,
                                   link->options.program, error);
     if (code != ST_OK)
@@ -131,6 +132,7 @@ static st_code start_worker(st_link *link, st_error *error)
         st_frame_release(&reply);
     }
     if (trouble != ST_TROUBLE_NONE || code != ST_OK) {
+        *died = trouble == ST_TROUBLE_CRASH;
         if (link->alive)
             end_worker(link, 0.2);
         if (code == ST_OK)
@@ -138,6 +140,16 @@ static st_code start_worker(st_link *link, st_error *error)
         return code;
     }
     return ST_OK;
+}
+
+// One that dies while it starts gets a second chance: nothing of a candidate is in it yet.
+static st_code start_worker(st_link *link, st_error *error)
+{
+    bool died = true;
+    st_code code = ST_OK;
+    for (int attempt = 0; attempt < 2 && died; attempt++)
+        code = start_once(link, &died, error);
+    return code;
 }
 
 static st_code go_to_problem(st_link *link, bool *too_big, st_error *error)

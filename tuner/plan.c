@@ -165,7 +165,7 @@ static st_code make_launch(const st_bindings *bindings, const st_step *step, int
                            st_plan_step *out, st_error *error)
 {
     static const int64_t grid_most[3] = {INT_MAX, 65535, 65535};
-    int64_t value;
+    int64_t value = 0;
     uint32_t threads;
     out->kernel = kernel;
     st_code code = block_of(bindings, step, out->block, &threads, error);

@@ -106,6 +106,8 @@ class Place:
             return []
         found = [r[0] for r in self.rows("PRAGMA integrity_check") if r[0] != "ok"]
         found += [f"foreign key {r}" for r in self.rows("PRAGMA foreign_key_check")]
+        if not self.one("SELECT count(*) FROM sqlite_schema"):
+            return found  # the schema is made in one transaction: there, or not
         found += [f"twice: {r}" for r in self.rows(
             "SELECT candidate_key, phase, cache, round FROM measurement GROUP BY 1, 2, 3, 4 HAVING count(*) > 1")]
         # A candidate is in the store with what was measured of it, or not at all.
@@ -150,7 +152,9 @@ class Place:
         texts = []
         for name in sorted(os.listdir(self.reports)):
             with open(os.path.join(self.reports, name), encoding="utf-8", errors="replace") as file:
-                texts.append(f"{name}\n{file.read()[:4000]}")
+                text = file.read()
+            if "ERROR:" in text or "runtime error:" in text:  # a process that is killed leaves half a line
+                texts.append(f"{name}\n{text[:4000]}")
         return texts
 
     def close(self):

@@ -124,7 +124,9 @@ default_run() { # NAME LIMIT DB ARGUMENTS…
 step_first() {
     rm -rf "$out/cache" "$store"* "$out/include"
     default_run first 150 "$store" -o "$out/include"
-    grep -E '^ +(winner|time|memory|waits for)|^n=|^T=' "$out/first.log" | head -n 24
+    # One line a size: problem, time, memory, what it waits for.
+    awk '/^T=/ { problem = $0 } $1 == "time" || $1 == "memory" || $1 == "waits" { row[problem] = row[problem] "; " $0 }
+        END { for (p in row) print p row[p] }' "$out/first.log" | tr -s ' ' | cut -c1-200 | sort -t= -k4n
     target "default run from an empty cache" "< 60 s" "$seconds s, exit $code" "$(holds less "$seconds" "$((code ? 0 : 60))")"
     target "counters of that run are in the store" "> 0 values" "$(here_python counters "$store")" \
         "$(holds test "$(here_python counters "$store")" -gt 0)"

@@ -27,6 +27,7 @@ typedef struct showing {
     st_text text;       // for people
     json_t *json;       // for programs; NULL when it is for people
     bool began;         // the first answer was printed
+    bool measured;      // the first measurement was
     counter *counters;
     size_t count, capacity;
 } showing;
@@ -204,6 +205,9 @@ static void add_measurement(showing *to, const st_measurement_row *m)
     add_number(&words, "MHz, ", m->sm_clock_mhz);
     add_number(&words, "°C; ", m->temperature_c);
     st_text_add(&words, date);
+    if (!to->measured)
+        st_text_add(&to->text, "\nmeasurements: median with its 95 % interval\n");
+    to->measured = true;
     char label[40];
     snprintf(label, sizeof label, "%s %s %d", m->phase, m->cache, m->round);
     st_report_row(&to->text, label, INDENT, st_text_string(&words), WIDTH);
@@ -384,8 +388,6 @@ static st_code show(showing *to, st_store *store, const char *id, st_error *erro
     st_code code = st_store_candidate_key(store, id, &key, error);
     if (code == ST_OK)
         code = st_store_answer_of(store, key, take_answer, to, error);
-    if (code == ST_OK && !to->json)
-        st_text_add(&to->text, "\nmeasurements: median with its 95 % interval\n");
     if (code == ST_OK)
         code = st_store_measurements(store, key, take_measurement, to, error);
     if (code == ST_OK)

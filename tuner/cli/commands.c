@@ -3,6 +3,7 @@
 // under tests/cli, a line in README. Help, manual and completions are printed from this table.
 #include "tuner/cli/cli.h"
 
+#include "reports/format.h"
 #include "tuner/base/paths.h"
 #include "tuner/base/version.h"
 
@@ -16,7 +17,7 @@ const st_option st_options_common[] = {
 
 static const st_option device_options[] = {
     {"device", 'd', "WHICH", false, "GPU by number, UUID or part of its name; emu is the emulated device"},
-    {"arch", 0, "ARCH", false, "auto (the GPU present) or sm_90 (from history)"},
+    {"arch", 0, "ARCH", false, "auto (the GPU present) or sm_90 (from history); query and emit take a list: 80,90"},
     {0}};
 
 static const st_option tune_options[] = {
@@ -85,19 +86,31 @@ const st_command st_commands[] = {
      "simtune reduce --vary ACC --set BLOCK=256,UNROLL=8 --size 16Mi\n"
      "simtune tune my_kernel.cu --dry-run",
      tune_tables, st_cmd_tune},
-    {"query", "what is known: measurements and winners, per device", "[FAMILY] [options]", "",
+    {"query", "what is known: measurements and winners, per device", "[FAMILY] [options]",
+     "Prints every measured candidate, or the winners alone, grouped by device and problem: time, speed, share of the "
+     "device's measured memory speed, gain over the default with its 95 % interval. Without a store of your own the "
+     "shipped history answers. --json and --csv give base units (nanoseconds, bytes a second) and null for unknown.",
      "simtune query reduce --best\n"
      "simtune query reduce --best --arch sm_90 --type f32 --json\n"
      "simtune query --session 019a --csv",
      query_tables, st_cmd_query},
-    {"show", "one candidate with samples, counters and outcome", "ID", "", "simtune show 019ad3c1", NULL,
+    {"show", "one candidate with samples, counters and outcome", "ID",
+     "ID is the beginning of a candidate's id, as query and the summary of a run print it.", "simtune show 019ad3c1", NULL,
      st_cmd_show},
-    {"repro", "a standalone .cu of one candidate, with nvcc and ncu command lines", "ID [-o FILE]", "",
+    {"repro", "a standalone .cu of one candidate, with nvcc and ncu command lines", "ID [-o FILE]",
+     "Made from the template's text as it was stored with the measurement, so it is what was measured even when the "
+     "template has changed since. The first lines of the program say how to compile, profile and sanitize it.",
      "simtune repro 019ad3c1 -o repro.cu", repro_tables, st_cmd_repro},
-    {"emit", "write headers from the store alone, without a GPU", "FAMILY… --arch ARCH [options]", "",
+    {"emit", "write headers from the store alone, without a GPU", "FAMILY|FILE.cu… [--arch ARCH] [options]",
+     "Writes simtune_FAMILY.h for each family with the newest winner of every device class and problem that the store "
+     "knows. The same store and command give the same bytes; an equal file is left untouched; classes that an "
+     "existing header has and the store lacks stay in it.",
      "simtune emit reduce --arch sm_90 -o include/", emit_tables, st_cmd_emit},
     {"templates", "the families that there are, or one with its axes, parameters and constraints",
-     "[FAMILY|FILE.cu]", "", "simtune templates\nsimtune templates reduce", device_tables, st_cmd_templates},
+     "[FAMILY|FILE.cu]",
+     "The size of the space is that of a default run on the GPU present; without one, or with --arch sm_90 or "
+     "sm_90/132 (SMs), on that device as its data sheet has it.",
+     "simtune templates\nsimtune templates reduce", device_tables, st_cmd_templates},
     {"devices", "the GPUs here and what is known of them", "", "", "simtune devices", device_tables,
      st_cmd_devices},
     {"doctor", "what was found, where, which version, and whether counters are allowed", "", "",
@@ -145,8 +158,10 @@ void st_command_help(const st_command *command, st_text *out)
         at += length + (at[length] == '\n');
     }
     st_text_addf(out, "\nUsage\n  simtune %s %s\n", command->name, command->usage);
-    if (command->description[0])
-        st_text_addf(out, "\n%s\n", command->description);
+    if (command->description[0]) {
+        st_text_add(out, "\n");
+        st_report_row(out, "", 2, command->description, 80);
+    }
     st_text_add(out, "\nOptions\n");
     for (size_t i = 0; command->tables && command->tables[i]; i++)
         st_options_help(command->tables[i], out);

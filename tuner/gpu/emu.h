@@ -27,4 +27,12 @@ st_code st_emu_compile(const st_compile_job *job, st_compiled *out, st_error *er
 // of every program but of no job, so a cache must hold this text in its keys.
 st_code st_emu_compiler(char version[48], st_error *error);
 
+// The checking mode: SIMTUNE_EMU_CHECK=1. Programs are compiled so that every access is seen, and the
+// launch fails at the first race, access out of bounds or read of what nobody has written; its message
+// then begins "race: ", "out of bounds: " or "uninitialised: " (behind the words that every failed
+// launch has). Holds for devices opened and programs compiled from now on, in this process and in those
+// that it starts.
+bool st_emu_checking(void);
+void st_emu_set_checking(bool on);
+
 #endif

@@ -10,7 +10,7 @@
 //     way 33 (two's complement).
 //  4. The cluster's barrier counts the threads of all its blocks that have not exited.
 #include "tuner/base/memory.h"
-#include "tuner/gpu/emu_internal.h"
+#include "tuner/gpu/emu_check.h"
 
 #include <string.h>
 
@@ -32,6 +32,7 @@ ST_EMU_ON_FIBER static unsigned alive_threads(const st_emu_cluster *cluster) {
 }
 
 ST_EMU_ON_FIBER static void complete_phase(st_emu_cluster *cluster) {
+    st_emu_check_cluster_complete(st_emu_active, cluster);
     cluster->phase++;
     cluster->arrived = 0;
     for (unsigned r = 0; r < cluster->size; r++) {
@@ -42,7 +43,7 @@ ST_EMU_ON_FIBER static void complete_phase(st_emu_cluster *cluster) {
     }
 }
 
-ST_EMU_ON_FIBER void st_emu_cluster_arrive(SIMTUNE_EMU_PLACE) {
+ST_EMU_ON_FIBER void st_emu_cluster_arrive(int relaxed, SIMTUNE_EMU_PLACE) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
     st_emu_cluster *cluster = runner->block->cluster;
@@ -50,6 +51,8 @@ ST_EMU_ON_FIBER void st_emu_cluster_arrive(SIMTUNE_EMU_PLACE) {
     if (fiber->cluster_phase)
         st_emu_stop(runner, file, line, "arrives at the cluster's barrier twice without waiting");
     fiber->cluster_phase = cluster->phase + 1;
+    if (!relaxed)
+        st_emu_check_cluster_arrive(runner, cluster);
     if (++cluster->arrived == alive_threads(cluster))
         complete_phase(cluster);
     runner->user = 1;
@@ -68,6 +71,7 @@ ST_EMU_ON_FIBER void st_emu_cluster_wait(SIMTUNE_EMU_PLACE) {
         fiber->line = line;
         st_emu_reschedule(runner);
     }
+    st_emu_check_cluster_wait(runner, cluster);
     fiber->cluster_phase = 0;
     fiber->view.touches = 0;
     runner->user = 1;
@@ -138,6 +142,8 @@ ST_EMU_ON_FIBER void st_emu_copy_async(void *to, const void *from, unsigned byte
     copy->bytes = bytes;
     copy->zeros = zeros;
     copy->group = fiber->copy_group;
+    copy->ticket = st_emu_check_copy_begin(runner, to, from, bytes, zeros,
+                                           __builtin_return_address(0));
     runner->user = 1;
 }
 
@@ -153,6 +159,7 @@ ST_EMU_ON_FIBER void st_emu_copy_wait(unsigned groups_left) {
     while (fiber->copies && fiber->copies->group + groups_left < fiber->copy_group) {
         st_emu_copy *copy = fiber->copies;
         do_copy(copy);
+        st_emu_check_copied(runner, copy->ticket);
         fiber->copies = copy->next;
         st_free(copy);
     }
@@ -193,6 +200,7 @@ ST_EMU_ON_FIBER void st_emu_object_init(simtune_emu_u64 *object, unsigned count)
     runner->user = 0;
     if (count == 0 || count > 0x7fff)
         st_emu_stop(runner, NULL, 0, "a barrier object for %u arrivals", count);
+    st_emu_check_access(object, sizeof *object, SIMTUNE_EMU_WRITE, __builtin_return_address(0));
     *object = (uint64_t)count << 16 | (uint64_t)count << 1;
     runner->user = 1;
 }
@@ -200,6 +208,10 @@ ST_EMU_ON_FIBER void st_emu_object_init(simtune_emu_u64 *object, unsigned count)
 ST_EMU_ON_FIBER void st_emu_object_arrive(simtune_emu_u64 *object, unsigned expected_bytes) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
+    st_emu_check_access(object, sizeof *object,
+                        SIMTUNE_EMU_READ | SIMTUNE_EMU_WRITE | SIMTUNE_EMU_STRONG,
+                        __builtin_return_address(0));
+    st_emu_check_arrive(runner, object);
     object_state state = unpack(*object);
     if (state.pending == 0)
         st_emu_stop(runner, NULL, 0, "one arrival too many at a barrier object");
@@ -221,6 +233,8 @@ ST_EMU_ON_FIBER void st_emu_bulk_copy(void *to, const void *from, unsigned bytes
     copy->from = from;
     copy->bytes = bytes;
     copy->object = object;
+    copy->ticket =
+        st_emu_check_copy_begin(runner, to, from, bytes, 0, __builtin_return_address(0));
     runner->user = 1;
 }
 
@@ -232,6 +246,7 @@ ST_EMU_ON_FIBER static void finish_bulk(st_emu_block *block, const simtune_emu_u
             continue;
         }
         do_copy(copy);
+        st_emu_check_completed(st_emu_active, copy->ticket, copy->object);
         object_state state = unpack(*copy->object);
         state.bytes -= copy->bytes;
         *copy->object = pack(state);
@@ -248,12 +263,16 @@ void st_emu_bulk_finish(st_emu_block *block) {
 ST_EMU_ON_FIBER int st_emu_object_test(simtune_emu_u64 *object, unsigned parity) {
     st_emu_runner *runner = st_emu_active;
     runner->user = 0;
+    st_emu_check_access(object, sizeof *object, SIMTUNE_EMU_READ | SIMTUNE_EMU_STRONG,
+                        __builtin_return_address(0));
     if (unpack(*object).phase == (parity & 1u)) { // still in the phase of that parity
         st_emu_yield();
         runner->user = 0;
         finish_bulk(runner->block, object);
     }
     int done = unpack(*object).phase != (parity & 1u);
+    if (done)
+        st_emu_check_pass(runner, runner->block, runner->current->index, object);
     runner->user = 1;
     return done;
 }

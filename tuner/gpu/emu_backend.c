@@ -47,6 +47,8 @@ static void close_device(st_gpu *gpu) {
         gpu->first = next;
     }
     st_emu_runner_free(gpu->runner);
+    st_emu_check_free(gpu->check);
+    gpu->check = NULL;
     while (gpu->modules) {
         st_gpu_module *next = gpu->modules->next;
         st_emu_module_unload(gpu->modules);
@@ -70,10 +72,13 @@ static st_code open_device(int ordinal, st_gpu **out, st_error *error) {
     const char *seed = getenv("SIMTUNE_EMU_SEED");
     gpu->seed = seed ? strtoull(seed, NULL, 0) : 0;
     gpu->runner = st_emu_runner_make(st_emu_explain_address, gpu);
-    if (!gpu->runner) {
+    if (st_emu_checking())
+        gpu->check = st_emu_check_make();
+    if (!gpu->runner || (st_emu_checking() && !gpu->check)) {
         close_device(gpu);
         return st_fail_memory(error, "opening the emulated device");
     }
+    gpu->runner->check = gpu->check;
     *out = gpu;
     return ST_OK;
 }
@@ -92,9 +97,12 @@ static void release(st_gpu *gpu, st_gpu_pointer pointer) {
 static st_code allocate_mapped(st_gpu *gpu, size_t bytes, void **host, st_gpu_pointer *device,
                                st_error *error) {
     st_code code = allocate(gpu, bytes, device, error);
-    if (!code)
-        *host = (void *)(uintptr_t)*device;
-    return code;
+    if (code)
+        return code;
+    *host = (void *)(uintptr_t)*device;
+    if (gpu->check) // the host writes it behind our back
+        st_emu_check_written(gpu->check, *host, bytes, false);
+    return ST_OK;
 }
 
 static st_code memory(st_gpu *gpu, size_t *free_bytes, size_t *total_bytes, st_error *error) {
@@ -187,6 +195,11 @@ static st_code load(st_gpu *gpu, const void *image, size_t bytes, st_gpu_module 
     st_code code = st_emu_module_load(image, bytes, gpu->facts, out, error);
     if (code)
         return code;
+    if (gpu->check && !(*out)->table->checked) {
+        st_emu_module_unload(*out);
+        return st_fail(error, ST_FAILED, "compile it with SIMTUNE_EMU_CHECK=1",
+                       "the emulated device: a program that was not compiled for the checking mode");
+    }
     (*out)->next = gpu->modules;
     gpu->modules = *out;
     return ST_OK;
@@ -325,6 +338,8 @@ static st_code launch(st_gpu *gpu, const st_launch *what, st_error *error) {
     made->blocks_per_sm = blocks_per_sm;
     made->launch.kernel = what->kernel->kernel;
     made->launch.self = module->table->self;
+    made->launch.module = module;
+    made->launch.dependent = what->dependent;
     memcpy(made->launch.grid, what->grid, sizeof what->grid);
     memcpy(made->launch.block, what->block, sizeof what->block);
     made->launch.cluster = what->cluster ? what->cluster : 1;

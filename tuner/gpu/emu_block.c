@@ -2,21 +2,27 @@
 // The memory of the emulated device's blocks: stacks of their threads, shared memory. Both are kept
 // from block to block and grow when a launch needs more.
 //
-//  1. Below each stack lies an inaccessible page; above the shared memory, which ends there, 64
-//  KiB.
+//  1. Below each stack lies an inaccessible page; below and above the shared memory, which ends
+//  there, 64 KiB.
 //  2. Stacks are reserved, not used: a page costs memory once it has been touched.
 #include "tuner/base/memory.h"
-#include "tuner/gpu/emu_internal.h"
+#include "tuner/gpu/emu_check.h"
 
 #include <sys/mman.h>
+
+static void unmap_shared(st_emu_block *block) {
+    if (block->shared_map)
+        munmap(block->shared_map - ST_EMU_SHARED_GUARD,
+               block->shared_capacity + 2 * ST_EMU_SHARED_GUARD);
+}
 
 void st_emu_block_free(st_emu_block *block) {
     if (!block)
         return;
     if (block->stacks)
         munmap(block->stacks, (size_t)block->capacity * ST_EMU_STACK);
-    if (block->shared_map)
-        munmap(block->shared_map, block->shared_capacity + ST_EMU_SHARED_GUARD);
+    unmap_shared(block);
+    st_emu_check_block_free(block);
     st_emu_copies_drop(&block->bulk);
     for (unsigned t = 0; t < block->capacity; t++)
         st_emu_copies_drop(&block->fibers[t].copies);
@@ -58,17 +64,17 @@ static bool reserve_shared(st_emu_block *block, const st_emu_launch *launch) {
     size_t bytes = (launch->static_shared + launch->dynamic_shared + align - 1) / align * align;
     size_t capacity = (bytes + ST_EMU_PAGE - 1) / ST_EMU_PAGE * ST_EMU_PAGE;
     if (!block->shared_map || capacity > block->shared_capacity) {
-        char *map = mmap(NULL, capacity + ST_EMU_SHARED_GUARD, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        size_t mapped = capacity + 2 * ST_EMU_SHARED_GUARD;
+        char *map =
+            mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (map == MAP_FAILED)
             return false;
-        if (capacity && mprotect(map, capacity, PROT_READ | PROT_WRITE)) {
-            munmap(map, capacity + ST_EMU_SHARED_GUARD);
+        if (capacity && mprotect(map + ST_EMU_SHARED_GUARD, capacity, PROT_READ | PROT_WRITE)) {
+            munmap(map, mapped);
             return false;
         }
-        if (block->shared_map)
-            munmap(block->shared_map, block->shared_capacity + ST_EMU_SHARED_GUARD);
-        block->shared_map = map;
+        unmap_shared(block);
+        block->shared_map = map + ST_EMU_SHARED_GUARD;
         block->shared_capacity = capacity;
     }
     block->shared_bytes = bytes;

@@ -13,7 +13,8 @@
 //     reader knows of is replaced; of three and more reads that know nothing of each other two are
 //     kept. So a race may be missed when there are many readers, and none is reported that is not one.
 //  3. Two accesses race when one of them writes, not both are strong (volatile or atomic, scopes that
-//     include both), and who comes second does not know of the first (emu_check_order.c).
+//     include both), and who comes second does not know of the first (emu_check_order.c). A write of
+//     the value that is there already does not race with the write that put it there.
 //  4. The order in which threads happen to run decides what is found first, not what is a race.
 //  5. A finding ends the launch; nothing that the kernel does after it is seen.
 //  6. Hooks run with `user` cleared, so that the timer does not switch inside them.
@@ -269,6 +270,35 @@ ST_EMU_ON_FIBER static bool both_strong(const st_emu_context *a, const st_emu_co
     return a->block == b->block || !((a->kind | b->kind) & ST_EMU_NARROW);
 }
 
+// A write after a write: whether it changes anything is seen once it has been made, which is before
+// the next access that is reported.
+ST_EMU_ON_FIBER static bool can_wait(const access_work *work, const st_emu_context *other,
+                                     size_t off, size_t bytes) {
+    st_emu_doubt *doubt = &work->check->doubt;
+    if (work->by.kind != SIMTUNE_EMU_WRITE || other->kind != SIMTUNE_EMU_WRITE ||
+        bytes > sizeof doubt->before)
+        return false;
+    doubt->at = work->region->data + off;
+    doubt->bytes = (unsigned)bytes;
+    for (size_t i = 0; i < bytes; i++)
+        doubt->before[i] = ((const volatile uint8_t *)doubt->at)[i];
+    doubt->by = work->by;
+    doubt->other = *other;
+    return true;
+}
+
+ST_EMU_ON_FIBER void st_emu_check_settle(st_emu_runner *runner) {
+    st_emu_check *check = runner->check;
+    if (!check || !check->doubt.bytes)
+        return;
+    st_emu_doubt *doubt = &check->doubt;
+    unsigned bytes = doubt->bytes;
+    doubt->bytes = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        if (((const volatile uint8_t *)doubt->at)[i] != doubt->before[i])
+            give_up(runner, "race", &doubt->by, &doubt->other, false);
+}
+
 ST_EMU_ON_FIBER static void need_order(const access_work *work, uint32_t id, size_t off,
                                        size_t bytes) {
     st_emu_check *check = work->check;
@@ -280,6 +310,8 @@ ST_EMU_ON_FIBER static void need_order(const access_work *work, uint32_t id, siz
         return;
     describe_bytes(check, work->region, off, bytes, check->finding.what,
                    sizeof check->finding.what);
+    if (!other_kernel && can_wait(work, other, off, bytes))
+        return;
     give_up(work->runner, "race", &work->by, other, other_kernel);
 }
 
@@ -344,6 +376,7 @@ ST_EMU_ON_FIBER static void touch_write(const access_work *work, size_t off, siz
 ST_EMU_ON_FIBER static uint32_t touch(st_emu_runner *runner, const void *at, size_t bytes,
                                       unsigned kind, const void *pc, st_emu_region **where) {
     access_work work = {.runner = runner, .check = runner->check};
+    st_emu_check_settle(runner);
     work.check->last_pc = (uint32_t)((uintptr_t)pc - work.check->base);
     *where = work.region = find_region(work.check, runner, (uintptr_t)at);
     if (!work.region || bytes == 0)
@@ -364,6 +397,18 @@ ST_EMU_ON_FIBER static uint32_t touch(st_emu_runner *runner, const void *at, siz
     return id;
 }
 
+// Volatile accesses are relaxed atomics: what was fenced before goes with a store, and a load's
+// knowledge counts from the next fence on. The load itself is yet to come: the fence looks again.
+ST_EMU_ON_FIBER static void note_volatile(st_emu_runner *runner, uintptr_t at, unsigned kind) {
+    st_emu_check_thread *self = st_emu_check_self(runner);
+    if (kind & SIMTUNE_EMU_READ)
+        self->last_volatile = at;
+    if ((kind & SIMTUNE_EMU_WRITE) && (self->fenced[0] || self->fenced[1])) {
+        st_emu_place *place = st_emu_check_place_make(runner, at);
+        st_emu_check_hand_over(runner, place, false, false);
+    }
+}
+
 ST_EMU_ON_FIBER void st_emu_check_access(const void *at, unsigned long bytes, unsigned kind,
                                          const void *pc) {
     st_emu_runner *runner = st_emu_active;
@@ -372,7 +417,9 @@ ST_EMU_ON_FIBER void st_emu_check_access(const void *at, unsigned long bytes, un
     st_emu_region *region;
     int user = runner->user;
     runner->user = 0;
-    touch(runner, at, bytes, kind, pc, &region);
+    uint32_t id = touch(runner, at, bytes, kind, pc, &region);
+    if (id && (kind & SIMTUNE_EMU_STRONG))
+        note_volatile(runner, (uintptr_t)at, kind);
     runner->user = user;
 }
 
@@ -480,23 +527,6 @@ ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_load(const void *at, unsigned bytes
     return value;
 }
 
-// What a store or change at this place hands over: everything, or what was fenced.
-ST_EMU_ON_FIBER static void hand_over(st_emu_runner *runner, st_emu_place *place, bool releases,
-                                      bool narrow) {
-    st_emu_check_thread *self = st_emu_check_self(runner);
-    if (releases) {
-        st_emu_knowledge *known =
-            st_emu_knowledge_of(runner, runner->block->checked, runner->current->index);
-        st_emu_check_release(runner, place, known, narrow);
-        st_emu_knowledge_drop(known);
-        return;
-    }
-    if (self->fenced[1])
-        st_emu_check_release(runner, place, self->fenced[1], true);
-    if (self->fenced[0])
-        st_emu_check_release(runner, place, self->fenced[0], narrow);
-}
-
 ST_EMU_ON_FIBER void st_emu_check_store(void *at, unsigned bytes, simtune_emu_u64 value, int order,
                                         const void *pc) {
     st_emu_runner *runner = st_emu_active;
@@ -509,7 +539,7 @@ ST_EMU_ON_FIBER void st_emu_check_store(void *at, unsigned bytes, simtune_emu_u6
         place->has_old = true;
         place->old = read_word(at, bytes);
         place->writer = id;
-        hand_over(runner, place, order >= SIMTUNE_EMU_RELEASE, narrow);
+        st_emu_check_hand_over(runner, place, order >= SIMTUNE_EMU_RELEASE, narrow);
     }
     write_word(at, bytes, value);
     runner->user = 1;
@@ -531,7 +561,7 @@ ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_begin_change(void *at, unsigned byt
             place->has_old = false;
             bool acquires = order != SIMTUNE_EMU_RELAXED && order != SIMTUNE_EMU_RELEASE;
             st_emu_check_acquire(runner, place, narrow, !acquires);
-            hand_over(runner, place, order >= SIMTUNE_EMU_RELEASE, narrow);
+            st_emu_check_hand_over(runner, place, order >= SIMTUNE_EMU_RELEASE, narrow);
         }
     }
     return read_word(at, bytes);
@@ -629,6 +659,7 @@ bool st_emu_check_begin(st_emu_check *check, st_emu_runner *runner) {
     check->base = launch->module->base;
     check->last_pc = 0;
     check->finding = (st_emu_finding){.found = false};
+    check->doubt.bytes = 0;
     drop_places(check);
     return true;
 }

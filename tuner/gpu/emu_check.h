@@ -37,6 +37,7 @@ simtune_emu_u64 st_emu_check_begin_change(void *at, unsigned bytes, int order, c
 void st_emu_check_end_change(void *at, unsigned bytes, simtune_emu_u64 value);
 void *st_emu_check_copy(void *to, const void *from, unsigned long bytes, const void *pc);
 void *st_emu_check_set(void *to, int value, unsigned long bytes, const void *pc);
+void st_emu_check_settle(st_emu_runner *runner); // a thread exits
 void st_emu_check_fence(int narrow);
 void st_emu_check_dependency(void);
 // An asynchronous copy, reported when it begins: only who acquires `object` (a bulk copy), or the

@@ -28,6 +28,7 @@ typedef struct st_emu_check_thread {
     uint32_t lanes[ST_EMU_WARP];       // bounds of its warp
     st_emu_knowledge *far;             // of all others
     st_emu_knowledge *fenced[2];       // at its last fence, by scope: 0 device, 1 block
+    uintptr_t last_volatile;           // where it read last
     st_emu_knowledge *seen[2];         // by relaxed loads, not known before a fence
     struct {
         uint32_t key, clock, id;
@@ -88,6 +89,13 @@ typedef struct st_emu_finding {
     bool has_other, other_kernel;
 } st_emu_finding;
 
+typedef struct st_emu_doubt { // a write after a write that is a race if it changes anything
+    uintptr_t at;
+    unsigned bytes; // 0: none
+    uint8_t before[16];
+    st_emu_context by, other;
+} st_emu_doubt;
+
 struct st_emu_check {
     st_emu_region **regions;
     size_t region_count, region_capacity, last_region;
@@ -98,7 +106,8 @@ struct st_emu_check {
     bool dependent, trusted;
     st_emu_place *places; // open addressing
     size_t place_count, place_capacity;
-    st_emu_finding finding;
+    st_emu_finding finding; // its `what` is that of the doubt while there is one
+    st_emu_doubt doubt;
     uint32_t last_pc;
     uintptr_t base; // of the program
     const struct st_gpu_module *module;
@@ -128,8 +137,8 @@ void st_emu_check_thread_clear(st_emu_check_thread *thread);
 st_emu_place *st_emu_check_place(st_emu_check *check, uintptr_t at); // or NULL
 st_emu_place *st_emu_check_place_make(st_emu_runner *runner, uintptr_t at);
 void st_emu_check_places_clear(st_emu_check *check, uintptr_t from, size_t bytes);
-void st_emu_check_release(st_emu_runner *runner, st_emu_place *place, st_emu_knowledge *known,
-                          bool narrow);
+// What a store or change at this place hands over to whoever acquires there.
+void st_emu_check_hand_over(st_emu_runner *runner, st_emu_place *place, bool releases, bool narrow);
 void st_emu_check_acquire(st_emu_runner *runner, const st_emu_place *place, bool narrow, bool later);
 
 #endif

@@ -294,6 +294,10 @@ ST_EMU_ON_FIBER void st_emu_check_fence(int narrow) {
     runner->user = 0;
     st_emu_check_thread *self = st_emu_check_self(runner);
     if (self) {
+        const st_emu_place *place =
+            self->last_volatile ? st_emu_check_place(runner->check, self->last_volatile) : NULL;
+        if (place)
+            st_emu_check_acquire(runner, place, narrow, true);
         for (int scope = narrow ? 1 : 0; scope < 2; scope++) {
             st_emu_knowledge_add(runner, &self->far, self->seen[scope]);
             st_emu_knowledge_drop(self->seen[scope]);
@@ -310,8 +314,8 @@ ST_EMU_ON_FIBER void st_emu_check_fence(int narrow) {
     runner->user = user;
 }
 
-ST_EMU_ON_FIBER void st_emu_check_release(st_emu_runner *runner, st_emu_place *place,
-                                          st_emu_knowledge *known, bool narrow) {
+ST_EMU_ON_FIBER static void release(st_emu_runner *runner, st_emu_place *place,
+                                    st_emu_knowledge *known, bool narrow) {
     uint32_t block = runner->block->checked->number;
     if (place->block != block) {
         st_emu_knowledge_drop(place->known[1]);
@@ -321,6 +325,23 @@ ST_EMU_ON_FIBER void st_emu_check_release(st_emu_runner *runner, st_emu_place *p
     st_emu_knowledge_add(runner, &place->known[1], known);
     if (!narrow)
         st_emu_knowledge_add(runner, &place->known[0], known);
+}
+
+// What a store or change at this place hands over: everything, or what was fenced.
+ST_EMU_ON_FIBER void st_emu_check_hand_over(st_emu_runner *runner, st_emu_place *place,
+                                            bool releases, bool narrow) {
+    st_emu_check_thread *self = st_emu_check_self(runner);
+    if (releases) {
+        st_emu_knowledge *known =
+            st_emu_knowledge_of(runner, runner->block->checked, runner->current->index);
+        release(runner, place, known, narrow);
+        st_emu_knowledge_drop(known);
+        return;
+    }
+    if (self->fenced[1])
+        release(runner, place, self->fenced[1], true);
+    if (self->fenced[0])
+        release(runner, place, self->fenced[0], narrow);
 }
 
 // later: a relaxed one, whose knowledge counts from the next fence on.

@@ -25,6 +25,7 @@
 
 #define FOLDERS_DEEP 3
 #define MAX_ARGUMENTS 320
+#define SHARED_GAP 64
 
 // --- the program's text ------------------------------------------------------------------------
 
@@ -230,11 +231,29 @@ static void add_flags(arguments *to, const st_emu_host_compiler *compiler,
         "-mtls-dialect=trad",
 #endif
     };
+    // Every access calls templates/emu/checks.h; every shared variable has a section of its own;
+    // what has no value has none that could be right.
+    static const char *const check_flags[] = {"-fsanitize=thread", "-g1", "-gdwarf-4",
+                                              "-fdata-sections",
+                                              "-ftrivial-auto-var-init=pattern"};
+    static const char *const gcc_check_flags[] = {
+        "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0"};
+    static const char *const clang_check_flags[] = {"-mllvm", "-tsan-distinguish-volatile=1",
+                                                    "-mllvm",
+                                                    "-tsan-instrument-func-entry-exit=0"};
     add(to, st_strdup(compiler->program));
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         add(to, st_strdup(flags[i]));
     for (size_t i = 0; !compiler->is_clang && i < sizeof gcc_flags / sizeof *gcc_flags; i++)
         add(to, st_strdup(gcc_flags[i]));
+    if (st_emu_checking()) {
+        for (size_t i = 0; i < sizeof check_flags / sizeof *check_flags; i++)
+            add(to, st_strdup(check_flags[i]));
+        for (size_t i = 0; !compiler->is_clang && i < 2; i++)
+            add(to, st_strdup(gcc_check_flags[i]));
+        for (size_t i = 0; compiler->is_clang && i < 4; i++)
+            add(to, st_strdup(clang_check_flags[i]));
+    }
     int cc = 0;
     if (sscanf(job->arch, "%*[a-z]_%d", &cc) == 1 && cc > 0)
         add(to, st_format("-D__CUDA_ARCH__=%d", cc * 10));
@@ -279,6 +298,22 @@ static st_code define_dynamic(const char *folder, bool *any, st_error *error) {
     return code;
 }
 
+// Checking mode: bytes that belong to none behind each shared variable.
+static st_code widen_shared(const char *folder, st_error *error) {
+    st_text object;
+    st_text_init(&object);
+    char *path = st_format("%s/program.o", folder);
+    st_code code = path ? st_text_read_file(&object, path, error)
+                        : st_fail_memory(error, "compiling for the emulated device");
+    if (!code) {
+        st_elf_widen_tls(object.data, object.length, SHARED_GAP);
+        code = write_file(folder, "program.o", object.data, object.length, error);
+    }
+    st_free(path);
+    st_text_release(&object);
+    return code;
+}
+
 // --- compiling ---------------------------------------------------------------------------------
 
 // One run of the compiler with its arguments; *works says whether it was content.
@@ -312,6 +347,8 @@ static st_code compile_in(const char *folder, const st_emu_host_compiler *compil
     add(&list, st_format("%s/program.o", folder));
     code = run_step(&list, log, works, error);
     release(&list);
+    if (!code && *works && st_emu_checking())
+        code = widen_shared(folder, error);
     if (!code && *works)
         code = define_dynamic(folder, &any, error);
     if (code || !*works)

@@ -66,6 +66,17 @@ st_code st_elf_symbols(const void *image, size_t bytes,
     return ST_OK;
 }
 
+void st_elf_widen_tls(void *image, size_t length, size_t bytes) {
+    const Elf64_Ehdr *header = header_of(image, length);
+    if (!header)
+        return;
+    Elf64_Shdr *sections = (Elf64_Shdr *)((char *)image + header->e_shoff);
+    for (unsigned s = 0; s < header->e_shnum; s++)
+        if (sections[s].sh_type == SHT_NOBITS && (sections[s].sh_flags & SHF_TLS) &&
+            sections[s].sh_size > 0)
+            sections[s].sh_size += bytes;
+}
+
 st_code st_elf_tls(const void *image, size_t bytes, size_t *size, size_t *align, st_error *error) {
     const Elf64_Ehdr *header = header_of(image, bytes);
     if (!header)

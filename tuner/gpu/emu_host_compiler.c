@@ -108,7 +108,7 @@ st_code st_emu_find_compiler(st_emu_host_compiler *out, st_error *error) {
 
 static const char *const device_headers[] = {"cuda_on_cpu.h", "abi.h",         "cuda_types.h",
                                              "cuda_warp.h",   "cuda_memory.h", "cuda_math.h",
-                                             "kernel_table.h"};
+                                             "kernel_table.h", "checks.h"};
 
 st_code st_emu_header_folder(st_text *folder, char hash[9], st_error *error) {
     st_code code = st_paths_shipped("templates/emu/cuda_on_cpu.h", folder, error);
@@ -140,6 +140,18 @@ st_code st_emu_header_folder(st_text *folder, char hash[9], st_error *error) {
     return code;
 }
 
+bool st_emu_checking(void) {
+    const char *wish = getenv("SIMTUNE_EMU_CHECK");
+    return wish && wish[0] && strcmp(wish, "0") != 0;
+}
+
+void st_emu_set_checking(bool on) {
+    if (on)
+        setenv("SIMTUNE_EMU_CHECK", "1", 1);
+    else
+        unsetenv("SIMTUNE_EMU_CHECK");
+}
+
 st_code st_emu_compiler(char version[48], st_error *error) {
     st_emu_host_compiler compiler;
     st_code code = st_emu_find_compiler(&compiler, error);
@@ -151,6 +163,7 @@ st_code st_emu_compiler(char version[48], st_error *error) {
     code = st_emu_header_folder(&folder, hash, error);
     st_text_release(&folder);
     if (!code)
-        snprintf(version, 48, "%.32s emu %s", compiler.version, hash);
+        snprintf(version, 48, "%.32s emu %s%s", compiler.version, hash,
+                 st_emu_checking() ? " check" : "");
     return code;
 }

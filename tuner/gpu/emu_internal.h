@@ -298,7 +298,7 @@ struct st_gpu_module {
     // Checking mode: which shared variable each byte of the static shared memory belongs to.
     uint16_t *shared_owner; // index in shared_variables plus 1; 0: none
     struct st_emu_variable *shared_variables;
-    size_t shared_variable_count;
+    size_t shared_variable_count, shared_variable_capacity;
     struct st_gpu_module *next;    // of the device
 };
 typedef struct st_emu_variable {

@@ -49,6 +49,12 @@ st_code st_emu_allocate(st_gpu *gpu, size_t bytes, st_gpu_pointer *out, st_error
                                 .mapped = pages + 2 * GUARD,
                                 .data = map + GUARD + pages - rounded,
                                 .bytes = bytes};
+    if (gpu->check &&
+        !st_emu_check_add(gpu->check, made->map, made->mapped, made->data, bytes)) {
+        munmap(made->map, made->mapped);
+        gpu->allocation_count--;
+        return st_fail_memory(error, "allocating on the emulated device");
+    }
     memset(made->data, 0xa5, bytes < GARBAGE_BYTES ? bytes : GARBAGE_BYTES);
     gpu->allocated += bytes;
     *out = (st_gpu_pointer)(uintptr_t)made->data;
@@ -61,6 +67,8 @@ void st_emu_release(st_gpu *gpu, st_gpu_pointer pointer)
         st_emu_allocation *found = &gpu->allocations[i];
         if ((st_gpu_pointer)(uintptr_t)found->data != pointer)
             continue;
+        if (gpu->check)
+            st_emu_check_remove(gpu->check, found->data);
         munmap(found->map, found->mapped);
         gpu->allocated -= found->bytes;
         *found = gpu->allocations[--gpu->allocation_count];

@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -107,6 +108,63 @@ static bool count_shared(void *context, const st_elf_symbol *symbol) {
     return true;
 }
 
+// "_ZZN7simtune12reduce_blockI…E5warps" to "warps"; a plain name stays.
+static void last_name(const char *symbol, char *out, size_t capacity) {
+    size_t length = strlen(symbol);
+    const char *from = symbol;
+    for (const char *at = symbol; *at; at++) {
+        if (*at < '0' || *at > '9' || (at > symbol && at[-1] >= '0' && at[-1] <= '9'))
+            continue;
+        size_t digits = strspn(at, "0123456789");
+        unsigned long wanted = strtoul(at, NULL, 10);
+        const char *name = at + digits;
+        // The name runs to the end, or to what tells equal names apart ("_0").
+        if (wanted <= strlen(name) && (name[wanted] == 0 || name[wanted] == '_'))
+            from = name, length = wanted;
+    }
+    snprintf(out, capacity, "%.*s", (int)length, from);
+}
+
+static bool add_variable(void *context, const st_elf_symbol *symbol) {
+    st_gpu_module *module = context;
+    if (!symbol->is_tls || symbol->is_undefined || symbol->size == 0 ||
+        symbol->value + symbol->size > module->shared_static ||
+        module->shared_variable_count == UINT16_MAX)
+        return true;
+    size_t capacity = module->shared_variable_capacity;
+    st_emu_variable *more = st_grow(module->shared_variables, &capacity,
+                                    module->shared_variable_count + 1, sizeof *more);
+    if (!more) {
+        module->shared_variable_count = SIZE_MAX;
+        return false;
+    }
+    module->shared_variables = more;
+    module->shared_variable_capacity = capacity;
+    st_emu_variable *made = &more[module->shared_variable_count++];
+    made->offset = symbol->value;
+    made->bytes = symbol->size;
+    last_name(symbol->name, made->name, sizeof made->name);
+    return true;
+}
+
+// Which variable each byte of static shared memory belongs to.
+static st_code name_shared(st_gpu_module *module, const void *image, size_t bytes,
+                           st_error *error) {
+    st_code code = st_elf_symbols(image, bytes, add_variable, module, error);
+    if (code || module->shared_static == 0)
+        return code;
+    bool failed = module->shared_variable_count == SIZE_MAX;
+    if (failed)
+        module->shared_variable_count = 0;
+    module->shared_owner = failed ? NULL : st_calloc(module->shared_static, sizeof(uint16_t));
+    if (!module->shared_owner)
+        return st_fail_memory(error, "loading an emulated program");
+    for (size_t v = 0; v < module->shared_variable_count; v++)
+        for (size_t i = 0; i < module->shared_variables[v].bytes; i++)
+            module->shared_owner[module->shared_variables[v].offset + i] = (uint16_t)(v + 1);
+    return ST_OK;
+}
+
 static st_code measure_kernels(st_gpu_module *module, const void *image, size_t bytes,
                                const st_device_facts *device, st_error *error) {
     unsigned count = module->table->kernel_count;
@@ -124,17 +182,22 @@ static st_code measure_kernels(st_gpu_module *module, const void *image, size_t 
         m.base = (uintptr_t)info.dli_fbase;
     if ((code = st_elf_symbols(image, bytes, find_kernels, &m, error)))
         goto out;
+    module->base = m.base;
     for (unsigned k = 0; k < count; k++) {
         module->kernels[k].kernel = &module->table->kernels[k];
         module->kernels[k].module = module;
         module->kernels[k].facts = (st_kernel_facts){
-            .registers = st_emu_model_registers(m.sizes[k]),
+            // Half of checked code is calls of the checker.
+            .registers = st_emu_model_registers(module->table->checked ? m.sizes[k] / 2
+                                                                       : m.sizes[k]),
             .local_bytes = 0,
             .max_threads = (int)device->max_threads_per_block,
             .binary_version = (int)device->cc,
         };
     }
     code = st_elf_symbols(image, bytes, count_shared, &m, error);
+    if (!code && module->table->checked)
+        code = name_shared(module, image, bytes, error);
 out:
     st_free(m.names);
     st_free(m.sizes);
@@ -168,5 +231,7 @@ void st_emu_module_unload(st_gpu_module *module) {
     if (module->fd >= 0)
         close(module->fd);
     st_free(module->kernels);
+    st_free(module->shared_owner);
+    st_free(module->shared_variables);
     st_free(module);
 }

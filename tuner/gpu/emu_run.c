@@ -29,7 +29,7 @@
 //  6. `user` is set exactly while the kernel's own code runs.
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
-#include "tuner/gpu/emu_internal.h"
+#include "tuner/gpu/emu_check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,6 +119,7 @@ ST_EMU_ON_FIBER void st_emu_fiber_start(void) {
     runner->user = 1;
     runner->launch->kernel->call(runner->launch->arguments);
     runner->user = 0;
+    st_emu_check_settle(runner);
     st_emu_fiber *fiber = runner->current;
     st_emu_block *block = runner->block;
     if (fiber->copies)
@@ -215,6 +216,11 @@ static bool start_block(st_emu_runner *runner, unsigned number, st_emu_cluster *
     block->rotation = (uint8_t)(st_emu_random(runner) & 31u);
     memset(block->barriers, 0, sizeof block->barriers);
     memset(block->shared, 0xff, block->shared_bytes);
+    if (runner->check && !st_emu_check_block_begin(runner->check, block, number)) {
+        cluster->blocks[rank] = NULL;
+        st_emu_block_free(block);
+        return false;
+    }
     st_emu_copies_drop(&block->bulk);
     for (unsigned w = 0; w < block->warp_count; w++) {
         st_emu_warp *warp = &block->warps[w];
@@ -266,10 +272,14 @@ static void admit(st_emu_runner *runner) {
 static void end_block(st_emu_runner *runner, unsigned at) {
     st_emu_block *block = runner->running[at];
     st_emu_bulk_finish(block);
+    if (runner->check)
+        st_emu_check_block_end(runner->check, block);
     runner->running[at] = runner->running[--runner->running_count];
     block->cluster->blocks[block->rank] = NULL;
-    if (--block->cluster->alive_blocks == 0)
+    if (--block->cluster->alive_blocks == 0) {
+        st_emu_check_cluster_free(block->cluster);
         st_free(block->cluster);
+    }
     block->cluster = NULL;
     block->next_free = runner->free_blocks;
     runner->free_blocks = block;
@@ -370,9 +380,14 @@ st_emu_outcome st_emu_runner_go(st_emu_runner *runner, double seconds) {
     st_emu_traps_leave(runner);
     st_emu_active = outer;
     if (runner->failed) {
+        if (runner->check)
+            st_emu_check_describe(runner->check, runner);
         drop_blocks(runner);
-        return ST_EMU_LAUNCH_FAILURE;
     }
+    if (runner->check && (runner->failed || !more))
+        st_emu_check_end(runner->check);
+    if (runner->failed)
+        return ST_EMU_LAUNCH_FAILURE;
     return more ? ST_EMU_PENDING : ST_EMU_DONE;
 }
 
@@ -399,7 +414,8 @@ bool st_emu_runner_begin(st_emu_runner *runner, const st_emu_launch *launch) {
         runner->running = blocks_more;
         runner->running_capacity = (unsigned)running;
     }
-    if (!more || !blocks_more)
+    if (!more || !blocks_more ||
+        (runner->check && !st_emu_check_begin(runner->check, runner)))
         return false;
     admit(runner);
     return true;
@@ -473,6 +489,15 @@ const struct simtune_emu_runtime *st_emu_runtime(void) {
         .object_test = st_emu_object_test,
         .clock = read_clock,
         .count_atomic = count_atomic,
+        .dependency_wait = st_emu_check_dependency,
+        .access = st_emu_check_access,
+        .fence = st_emu_check_fence,
+        .atomic_load = st_emu_check_load,
+        .atomic_store = st_emu_check_store,
+        .atomic_begin = st_emu_check_begin_change,
+        .atomic_end = st_emu_check_end_change,
+        .copy = st_emu_check_copy,
+        .set = st_emu_check_set,
     };
     return &table;
 }

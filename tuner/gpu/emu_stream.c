@@ -89,13 +89,20 @@ static bool run_first(st_gpu *gpu, double seconds) {
     switch (operation->kind) {
     case ST_EMU_FILL8:
         memset(operation->to, (int)operation->value, operation->bytes);
+        if (gpu->check)
+            st_emu_check_written(gpu->check, operation->to, operation->bytes,
+                                 operation->value == 0xff);
         break;
     case ST_EMU_FILL32:
         for (size_t i = 0; i < operation->bytes / 4; i++)
             ((uint32_t *)operation->to)[i] = operation->value;
+        if (gpu->check)
+            st_emu_check_written(gpu->check, operation->to, operation->bytes, false);
         break;
     case ST_EMU_COPY_IN:
         memcpy(operation->to, operation->owned, operation->bytes);
+        if (gpu->check)
+            st_emu_check_written(gpu->check, operation->to, operation->bytes, false);
         break;
     case ST_EMU_EVENT:
         if (operation->event)

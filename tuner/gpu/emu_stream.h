@@ -4,7 +4,7 @@
 #ifndef SIMTUNE_GPU_EMU_STREAM_H
 #define SIMTUNE_GPU_EMU_STREAM_H
 
-#include "tuner/gpu/emu_internal.h"
+#include "tuner/gpu/emu_check.h"
 
 typedef struct st_emu_allocation {
     char *map; // inaccessible, data, inaccessible
@@ -42,6 +42,7 @@ struct st_gpu {
     st_emu_operation *first, **last; // the stream
     double now;                      // its clock
     uint64_t ordinal, seed;          // operations so far
+    st_emu_check *check;             // NULL outside the checking mode
     bool lost;
     char message[ST_EMU_MESSAGE]; // why
 };

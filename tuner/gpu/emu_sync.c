@@ -9,7 +9,7 @@
 //  3. __syncthreads is complete when all threads of the block that have not exited wait at it, at
 //  the same line of
 //     the source: CUDA allows nothing else, and hardware does not notice.
-#include "tuner/gpu/emu_internal.h"
+#include "tuner/gpu/emu_check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -127,8 +127,10 @@ ST_EMU_ON_FIBER static uint32_t equal_lanes(const uint64_t *values, uint32_t lan
 ST_EMU_ON_FIBER static void compute(st_emu_runner *runner, st_emu_block *block, unsigned w,
                                     int kind, uint32_t lanes) {
     st_emu_warp *warp = &block->warps[w];
-    if (kind == SIMTUNE_EMU_SYNCWARP)
+    if (kind == SIMTUNE_EMU_SYNCWARP) {
+        st_emu_check_warp(runner, block, w, lanes);
         return;
+    }
     if (kind >= SIMTUNE_EMU_SHFL && kind <= SIMTUNE_EMU_SHFL_XOR) {
         shuffle(runner, block, w, kind, lanes);
         return;
@@ -225,11 +227,18 @@ ST_EMU_ON_FIBER static void complete_barrier(st_emu_runner *runner, st_emu_block
     block->result = barrier->kind == SIMTUNE_EMU_BARRIER_AND  ? barrier->count == arrived
                     : barrier->kind == SIMTUNE_EMU_BARRIER_OR ? barrier->count > 0
                                                               : (int)barrier->count;
+    // A named barrier of the whole block is one like __syncthreads.
+    bool whole = !barrier->expected || arrived == block->threads;
+    if (whole)
+        st_emu_check_barrier(runner, block);
     barrier->arrived = 0;
     runner->counts.barriers++;
     for (unsigned w = 0; w < block->warp_count; w++) {
         uint32_t lanes = block->warps[w].at_barrier[id];
         block->warps[w].at_barrier[id] = 0;
+        for (uint32_t left = whole ? 0 : lanes; left; left &= left - 1)
+            st_emu_check_pass(runner, block, w * ST_EMU_WARP + (unsigned)__builtin_ctz(left),
+                              barrier);
         if (self / ST_EMU_WARP == w)
             lanes &= ~(1u << (self % ST_EMU_WARP));
         st_emu_make_ready(block, w, lanes);
@@ -260,6 +269,8 @@ ST_EMU_ON_FIBER static bool arrive(st_emu_runner *runner, int kind, unsigned id,
                     "barrier divergence: thread (%u,%u,%u) waits at another barrier (%s:%d)",
                     first->x, first->y, first->z, barrier->file, barrier->line);
     }
+    if (threads && threads != block->threads)
+        st_emu_check_arrive(runner, barrier);
     barrier->arrived++;
     barrier->count += predicate != 0;
     return barrier->arrived == (threads ? threads : block->alive);
@@ -273,6 +284,8 @@ ST_EMU_ON_FIBER int st_emu_barrier(int kind, unsigned id, unsigned threads, int 
     st_emu_block *block = runner->block;
     fiber->view.touches = 0;
     if (arrive(runner, kind, id, threads, predicate, file, line)) {
+        if (threads && threads != block->threads)
+            st_emu_check_pass(runner, block, fiber->index, &block->barriers[id]);
         complete_barrier(runner, block, id, fiber->index);
     } else {
         fiber->state = ST_EMU_AT_BARRIER;

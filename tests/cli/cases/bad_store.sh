@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A store that is of a newer version, missing, a folder or something else is refused and left as it is.
 python3 -c 'import sqlite3; c = sqlite3.connect("newer.db"); c.execute("PRAGMA user_version = 999"); c.commit()'
 before=$(md5sum <newer.db)

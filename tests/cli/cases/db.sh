@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The store as a file.
 store
 t simtune db info --db history.db

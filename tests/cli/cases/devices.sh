@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The counterfeit driver with two devices: numbers, names and archs choose.
 export FAKE_CUDA_DEVICES=2
 store

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Headers and standalone programs from the store alone.
 store
 t simtune emit $DATA/scale.cu --db history.db --arch sm_90 -o include

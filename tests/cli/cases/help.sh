@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The list of commands, and the help of each.
 t simtune
 t simtune --help

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Without a driver: what needs one says so, what needs none works.
 store
 t simtune devices

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tables out of a store of fixed values.
 store
 t simtune query --db history.db

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The same for programs.
 store
 t simtune query --csv --best --db history.db

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One candidate.
 store
 winner=$(id reduce 64Ki)

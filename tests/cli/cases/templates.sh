@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Families. The list is of what ships, so only its form is shown.
 t simtune templates $DATA/scale.cu --arch sm_90
 t simtune templates $DATA/scale.cu --arch sm_80/108

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Outputs that cannot be written: exit 1, one message, nothing half-written.
 store
 echo "a file" >file

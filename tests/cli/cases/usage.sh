@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Words that mean nothing: one clear message, exit 2, nothing written.
 store
 t simtune frobnicate
