@@ -81,8 +81,8 @@ static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t b
             st_fail(error, ST_FAILED, NULL, "the worker died of signal %d (%s)%s%s", WTERMSIG(status),
                     strsignal(WTERMSIG(status)), words[0] ? ": " : "", words);
         else
-            st_fail(error, ST_FAILED, NULL, "the worker ended with %d%s%s", WEXITSTATUS(status),
-                    words[0] ? ": " : "", words);
+            st_fail(error, ST_FAILED, NULL, "the worker ended without an answer (exit %d)%s%s",
+                    WEXITSTATUS(status), words[0] ? ": " : "", words);
         return ST_TROUBLE_CRASH;
     }
     const char *type = json_string_value(json_object_get(reply->json, "type"));
@@ -98,6 +98,17 @@ static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t b
     if (lost)
         end_worker(link, 0.2);
     return lost ? ST_TROUBLE_CRASH : ST_TROUBLE_REFUSED;
+}
+
+static st_trouble send_support(st_link *link, st_error *error)
+{
+    st_frame reply;
+    st_trouble trouble = ask(link, json_pack("{s:s}", "type", "support"), link->options.support,
+                             link->options.support_bytes, start_limit, &reply, error);
+    if (trouble == ST_TROUBLE_NONE)
+        link->tick_ns = st_json_number_or_nan(reply.json, "tick_ns");
+    st_frame_release(&reply);
+    return trouble;
 }
 
 static st_code start_once(st_link *link, bool *died, st_error *error)
@@ -124,13 +135,8 @@ static st_code start_once(st_link *link, bool *died, st_error *error)
         link->free_bytes = free_bytes > 0 ? (uint64_t)free_bytes : 0;
         st_frame_release(&reply);
     }
-    if (trouble == ST_TROUBLE_NONE && code == ST_OK && link->options.support) {
-        trouble = ask(link, json_pack("{s:s}", "type", "support"), link->options.support,
-                      link->options.support_bytes, start_limit, &reply, error);
-        if (trouble == ST_TROUBLE_NONE)
-            link->tick_ns = st_json_number_or_nan(reply.json, "tick_ns");
-        st_frame_release(&reply);
-    }
+    if (trouble == ST_TROUBLE_NONE && code == ST_OK && link->options.support)
+        trouble = send_support(link, error);
     if (trouble != ST_TROUBLE_NONE || code != ST_OK) {
         *died = trouble == ST_TROUBLE_CRASH;
         if (link->alive)
@@ -218,6 +224,17 @@ st_code st_link_open(const st_link_options *options, st_link **out, st_error *er
     }
     *out = link;
     return ST_OK;
+}
+
+st_code st_link_support(st_link *link, const void *image, size_t bytes, st_error *error)
+{
+    link->options.support = image;
+    link->options.support_bytes = bytes;
+    if (link->alive && send_support(link, error) == ST_TROUBLE_NONE)
+        return ST_OK;
+    if (link->alive)
+        end_worker(link, 0.2);
+    return start_worker(link, error); // with the module this time
 }
 
 void st_link_close(st_link *link)

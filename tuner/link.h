@@ -21,13 +21,16 @@ typedef struct st_link_options {
     const char *backend;
     int ordinal;
     bool profiles;         // the worker that may use CUPTI
-    const void *support; size_t support_bytes; // image of templates/support.cu; borrowed for the link's life
+    const void *support; size_t support_bytes; // image of templates/support.cu; borrowed for the link's life;
+                                               // NULL: st_link_support gives it later
     const char *program;   // NULL: this binary (tests name another)
 } st_link_options;
 
 // Starts a worker and opens the device. Fails when the device cannot be opened (with the worker's words).
 st_code st_link_open(const st_link_options *options, st_link **out, st_error *error);
 void st_link_close(st_link *link);
+// Gives the support module to a link that was opened without one (the device's arch decides its image).
+st_code st_link_support(st_link *link, const void *image, size_t bytes, st_error *error);
 const st_device_facts *st_link_facts(const st_link *link);
 uint64_t st_link_free_bytes(const st_link *link);
 double st_link_tick_ns(const st_link *link);

@@ -91,7 +91,7 @@ static bool wait_for_device(void *context, const st_lock_holder *holder, double 
 
 static st_code open_device(st_run *run, st_error *error)
 {
-    // The support module is compiled for the device's arch, so the device is asked first, without a module.
+    // The support module is compiled for the device's arch, so the device is asked first.
     st_link_options options = {.backend = run->options->backend,
                                .ordinal = run->options->ordinal,
                                .program = run->options->program};
@@ -105,14 +105,10 @@ static st_code open_device(st_run *run, st_error *error)
         return code;
     snprintf(run->arch, sizeof run->arch, "sm_%lld", (long long)run->device.cc);
     code = run_compile_begin(run, error);
-    st_link_close(run->timing);
-    run->timing = NULL;
     if (code != ST_OK)
         return code;
     snprintf(run->result->compiler, sizeof run->result->compiler, "%s", run->compiler);
-    options.support = run->support;
-    options.support_bytes = run->support_bytes;
-    return st_link_open(&options, &run->timing, error);
+    return st_link_support(run->timing, run->support, run->support_bytes, error);
 }
 
 static st_code open_problems(st_run *run, st_error *error)

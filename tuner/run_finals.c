@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FINALISTS = 8, FINAL_ROUNDS = 60, RESAMPLES = 1000, SHORT_FACTOR = 4 };
+enum { FINALISTS = 8, FINAL_ROUNDS = 60, RESAMPLES = 1000, SHORT_FACTOR = 3 };
 static const double least_gap = 0.005;
 // A survivor is within so much of the best, at most so many, and gets so many samples.
 static const struct {

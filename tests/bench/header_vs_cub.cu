@@ -275,8 +275,9 @@ int main(int argc, char **argv) {
         } else
             sizes.push_back(size_of(argv[i]));
     }
-    for (size_t i = 0; sizes.empty() && i < sizeof targets / sizeof targets[0]; i++)
-        sizes.push_back(targets[i].n);
+    if (sizes.empty())
+        for (const target &one : targets)
+            sizes.push_back(one.n);
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     open_device(sizes.back());

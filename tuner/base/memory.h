@@ -34,7 +34,8 @@ typedef enum st_fault {
 // True when this pass must fail. Costs one predictable branch when nothing is armed.
 bool st_fault_here(st_fault kind);
 // The n-th pass from now (n ≥ 1) fails, once; n = 0 disarms. Also armed by the environment variable
-// SIMTUNE_FAULT="allocation:3" (names: allocation system sqlite driver nvrtc cupti), read once.
+// SIMTUNE_FAULT="allocation:3" (names: allocation system sqlite driver nvrtc cupti), read once; fault.c
+// tells how to name one kind of process, strike once in a run, and count passes.
 void st_fault_arm(st_fault kind, unsigned long n);
 // True when an armed fault of this kind has been injected since it was armed.
 bool st_fault_injected(st_fault kind);

@@ -28,7 +28,8 @@
 #define MAX_CONTEXTS ((uint32_t)32 << 20) // of a launch; beyond, older ones are forgotten
 #define LAST_ID 0xe0000000u
 
-static void *map_zeroes(size_t bytes) {
+static void *map_zeroes(size_t bytes)
+{
     void *made = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return made == MAP_FAILED ? NULL : made;
@@ -36,7 +37,8 @@ static void *map_zeroes(size_t bytes) {
 
 // --- regions -------------------------------------------------------------------------------------
 
-static bool shadow_make(st_emu_region *region, size_t bytes) {
+static bool shadow_make(st_emu_region *region, size_t bytes)
+{
     size_t words = (bytes + 15) / 16 * 16;
     region->shadow_bytes = words * 3 * sizeof(uint32_t);
     region->write = words ? map_zeroes(region->shadow_bytes) : NULL;
@@ -45,13 +47,15 @@ static bool shadow_make(st_emu_region *region, size_t bytes) {
     return region->write || !words;
 }
 
-static void shadow_free(st_emu_region *region) {
+static void shadow_free(st_emu_region *region)
+{
     if (region->write)
         munmap(region->write, region->shadow_bytes);
     region->write = NULL;
 }
 
-bool st_emu_check_add(st_emu_check *check, void *map, size_t mapped, void *data, size_t bytes) {
+bool st_emu_check_add(st_emu_check *check, void *map, size_t mapped, void *data, size_t bytes)
+{
     st_emu_region **more = st_grow(check->regions, &check->region_capacity, check->region_count + 1,
                                    sizeof(st_emu_region *));
     if (!more)
@@ -70,7 +74,8 @@ bool st_emu_check_add(st_emu_check *check, void *map, size_t mapped, void *data,
     return true;
 }
 
-void st_emu_check_remove(st_emu_check *check, const void *data) {
+void st_emu_check_remove(st_emu_check *check, const void *data)
+{
     for (size_t i = 0; i < check->region_count; i++) {
         st_emu_region *found = check->regions[i];
         if (found->data != (uintptr_t)data)
@@ -84,7 +89,8 @@ void st_emu_check_remove(st_emu_check *check, const void *data) {
     }
 }
 
-void st_emu_check_written(st_emu_check *check, const void *at, size_t bytes, bool nothing) {
+void st_emu_check_written(st_emu_check *check, const void *at, size_t bytes, bool nothing)
+{
     for (size_t i = 0; i < check->region_count; i++) {
         st_emu_region *region = check->regions[i];
         size_t from = (uintptr_t)at - region->data;
@@ -98,7 +104,8 @@ void st_emu_check_written(st_emu_check *check, const void *at, size_t bytes, boo
 }
 
 ST_EMU_ON_FIBER static st_emu_region *find_region(st_emu_check *check, st_emu_runner *runner,
-                                                  uintptr_t at) {
+                                                  uintptr_t at)
+{
     const st_emu_block *block = runner->block;
     if (check->last_region < check->region_count) {
         st_emu_region *last = check->regions[check->last_region];
@@ -124,18 +131,21 @@ ST_EMU_ON_FIBER static st_emu_region *find_region(st_emu_check *check, st_emu_ru
 
 // --- findings ------------------------------------------------------------------------------------
 
-ST_EMU_ON_FIBER st_emu_check_thread *st_emu_check_self(st_emu_runner *runner) {
+ST_EMU_ON_FIBER st_emu_check_thread *st_emu_check_self(st_emu_runner *runner)
+{
     st_emu_check_block *block = runner->check ? runner->block->checked : NULL;
     return block ? &block->threads[runner->current->index] : NULL;
 }
 
-ST_EMU_ON_FIBER void st_emu_check_no_memory(st_emu_runner *runner) {
+ST_EMU_ON_FIBER void st_emu_check_no_memory(st_emu_runner *runner)
+{
     st_emu_stop(runner, NULL, 0, "the host has no memory for checking it");
 }
 
 // "4 bytes of `warps` in shared memory, at 8" or "…of an allocation of 1024 bytes, at 16".
 ST_EMU_ON_FIBER static int describe_bytes(const st_emu_check *check, const st_emu_region *region,
-                                          size_t off, size_t bytes, char *out, size_t capacity) {
+                                          size_t off, size_t bytes, char *out, size_t capacity)
+{
     if (!region->owner)
         return snprintf(out, capacity, "%zu bytes of an allocation of %zu bytes, at %zu", bytes,
                         region->bytes, off);
@@ -152,7 +162,8 @@ ST_EMU_ON_FIBER static int describe_bytes(const st_emu_check *check, const st_em
 
 ST_EMU_ON_FIBER static void give_up(st_emu_runner *runner, const char *kind,
                                     const st_emu_context *by, const st_emu_context *other,
-                                    bool other_kernel) {
+                                    bool other_kernel)
+{
     st_emu_finding *finding = &runner->check->finding;
     finding->found = true;
     snprintf(finding->kind, sizeof finding->kind, "%s", kind);
@@ -169,7 +180,8 @@ ST_EMU_ON_FIBER static void give_up(st_emu_runner *runner, const char *kind,
 
 // Where a shared address lies that no variable holds: behind which one.
 ST_EMU_ON_FIBER static void describe_gap(const st_emu_check *check, size_t off, size_t bytes,
-                                         char *out, size_t capacity) {
+                                         char *out, size_t capacity)
+{
     const st_emu_variable *before = NULL;
     const struct st_gpu_module *module = check->module;
     for (size_t v = 0; v < module->shared_variable_count; v++) {
@@ -186,7 +198,8 @@ ST_EMU_ON_FIBER static void describe_gap(const st_emu_check *check, size_t off, 
 
 // Ends the launch when [off, off + bytes) is not all within one thing that may be accessed.
 ST_EMU_ON_FIBER static void need_inside(st_emu_runner *runner, const st_emu_region *region,
-                                        uintptr_t at, size_t bytes, const st_emu_context *by) {
+                                        uintptr_t at, size_t bytes, const st_emu_context *by)
+{
     st_emu_finding *finding = &runner->check->finding;
     const struct st_gpu_module *module = runner->check->module;
     size_t off = at - region->data;
@@ -223,7 +236,8 @@ ST_EMU_ON_FIBER static void need_inside(st_emu_runner *runner, const st_emu_regi
 
 // --- one access ----------------------------------------------------------------------------------
 
-ST_EMU_ON_FIBER static uint32_t new_id(st_emu_check *check, const st_emu_context *access) {
+ST_EMU_ON_FIBER static uint32_t new_id(st_emu_check *check, const st_emu_context *access)
+{
     if (check->next - check->window >= MAX_CONTEXTS) {
         check->window = check->next; // what was before is taken for ordered
         check->launch_first = check->next;
@@ -234,7 +248,8 @@ ST_EMU_ON_FIBER static uint32_t new_id(st_emu_check *check, const st_emu_context
 
 // The same for the same line and clock, so that a loop does not fill the table.
 ST_EMU_ON_FIBER static uint32_t id_of(st_emu_check *check, st_emu_check_thread *self,
-                                      const st_emu_context *access) {
+                                      const st_emu_context *access)
+{
     uint32_t key = access->pc << 5 | (access->kind & 31u);
     unsigned slot = key * 2654435761u >> 27;
     if (self->accesses[slot].key == key && self->accesses[slot].clock == self->clock &&
@@ -254,7 +269,8 @@ typedef struct access_work {
 } access_work;
 
 // Is what `id` names (of this launch, or of the one before) ordered before us?
-ST_EMU_ON_FIBER static bool is_known(const access_work *work, uint32_t id) {
+ST_EMU_ON_FIBER static bool is_known(const access_work *work, uint32_t id)
+{
     const st_emu_check *check = work->check;
     if (id < check->window)
         return true;
@@ -264,7 +280,8 @@ ST_EMU_ON_FIBER static bool is_known(const access_work *work, uint32_t id) {
                               &check->contexts[id - check->window]);
 }
 
-ST_EMU_ON_FIBER static bool both_strong(const st_emu_context *a, const st_emu_context *b) {
+ST_EMU_ON_FIBER static bool both_strong(const st_emu_context *a, const st_emu_context *b)
+{
     if (!(a->kind & b->kind & SIMTUNE_EMU_STRONG))
         return false;
     return a->block == b->block || !((a->kind | b->kind) & ST_EMU_NARROW);
@@ -273,7 +290,8 @@ ST_EMU_ON_FIBER static bool both_strong(const st_emu_context *a, const st_emu_co
 // A write after a write: whether it changes anything is seen once it has been made, which is before
 // the next access that is reported.
 ST_EMU_ON_FIBER static bool can_wait(const access_work *work, const st_emu_context *other,
-                                     size_t off, size_t bytes) {
+                                     size_t off, size_t bytes)
+{
     st_emu_doubt *doubt = &work->check->doubt;
     if (work->by.kind != SIMTUNE_EMU_WRITE || other->kind != SIMTUNE_EMU_WRITE ||
         bytes > sizeof doubt->before)
@@ -287,7 +305,8 @@ ST_EMU_ON_FIBER static bool can_wait(const access_work *work, const st_emu_conte
     return true;
 }
 
-ST_EMU_ON_FIBER void st_emu_check_settle(st_emu_runner *runner) {
+ST_EMU_ON_FIBER void st_emu_check_settle(st_emu_runner *runner)
+{
     st_emu_check *check = runner->check;
     if (!check || !check->doubt.bytes)
         return;
@@ -300,7 +319,8 @@ ST_EMU_ON_FIBER void st_emu_check_settle(st_emu_runner *runner) {
 }
 
 ST_EMU_ON_FIBER static void need_order(const access_work *work, uint32_t id, size_t off,
-                                       size_t bytes) {
+                                       size_t bytes)
+{
     st_emu_check *check = work->check;
     if (id < check->window || is_known(work, id))
         return;
@@ -316,7 +336,8 @@ ST_EMU_ON_FIBER static void need_order(const access_work *work, uint32_t id, siz
 }
 
 ST_EMU_ON_FIBER static void need_written(const access_work *work, uint32_t id, size_t off,
-                                         size_t bytes) {
+                                         size_t bytes)
+{
     uint32_t least = work->region->owner ? work->region->first : ST_EMU_HOST;
     if (id >= least || work->check->trusted)
         return;
@@ -327,7 +348,8 @@ ST_EMU_ON_FIBER static void need_written(const access_work *work, uint32_t id, s
 
 // Of two slots for reads: that of one that we know of, else the second.
 ST_EMU_ON_FIBER static void note_read(const access_work *work, size_t at, uint32_t id,
-                                      uint32_t *replaceable) {
+                                      uint32_t *replaceable)
+{
     uint32_t *read = &work->region->read[at], *other = &work->region->other[at];
     if (*read == id)
         return;
@@ -341,7 +363,8 @@ ST_EMU_ON_FIBER static void note_read(const access_work *work, size_t at, uint32
 }
 
 ST_EMU_ON_FIBER static void touch_read(const access_work *work, size_t off, size_t bytes,
-                                       uint32_t id) {
+                                       uint32_t id)
+{
     uint32_t last = UINT32_MAX, replaceable = UINT32_MAX;
     for (size_t i = off; i < off + bytes; i++) {
         uint32_t written = work->region->write[i];
@@ -355,7 +378,8 @@ ST_EMU_ON_FIBER static void touch_read(const access_work *work, size_t off, size
 }
 
 ST_EMU_ON_FIBER static void touch_write(const access_work *work, size_t off, size_t bytes,
-                                        uint32_t id) {
+                                        uint32_t id)
+{
     st_emu_region *region = work->region;
     uint32_t last[3] = {0, 0, 0};
     for (size_t i = off; i < off + bytes; i++) {
@@ -374,7 +398,8 @@ ST_EMU_ON_FIBER static void touch_write(const access_work *work, size_t off, siz
 
 // Returns its id, and the region; 0 when the address is not ours (a stack, the program's own data).
 ST_EMU_ON_FIBER static uint32_t touch(st_emu_runner *runner, const void *at, size_t bytes,
-                                      unsigned kind, const void *pc, st_emu_region **where) {
+                                      unsigned kind, const void *pc, st_emu_region **where)
+{
     access_work work = {.runner = runner, .check = runner->check};
     st_emu_check_settle(runner);
     work.check->last_pc = (uint32_t)((uintptr_t)pc - work.check->base);
@@ -399,7 +424,8 @@ ST_EMU_ON_FIBER static uint32_t touch(st_emu_runner *runner, const void *at, siz
 
 // Volatile accesses are relaxed atomics: what was fenced before goes with a store, and a load's
 // knowledge counts from the next fence on. The load itself is yet to come: the fence looks again.
-ST_EMU_ON_FIBER static void note_volatile(st_emu_runner *runner, uintptr_t at, unsigned kind) {
+ST_EMU_ON_FIBER static void note_volatile(st_emu_runner *runner, uintptr_t at, unsigned kind)
+{
     st_emu_check_thread *self = st_emu_check_self(runner);
     if (kind & SIMTUNE_EMU_READ)
         self->last_volatile = at;
@@ -410,7 +436,8 @@ ST_EMU_ON_FIBER static void note_volatile(st_emu_runner *runner, uintptr_t at, u
 }
 
 ST_EMU_ON_FIBER void st_emu_check_access(const void *at, unsigned long bytes, unsigned kind,
-                                         const void *pc) {
+                                         const void *pc)
+{
     st_emu_runner *runner = st_emu_active;
     if (!runner->check)
         return;
@@ -426,7 +453,8 @@ ST_EMU_ON_FIBER void st_emu_check_access(const void *at, unsigned long bytes, un
 // --- functions on memory -------------------------------------------------------------------------
 
 ST_EMU_ON_FIBER void *st_emu_check_copy(void *to, const void *from, unsigned long bytes,
-                                        const void *pc) {
+                                        const void *pc)
+{
     st_emu_check_access(from, bytes, SIMTUNE_EMU_READ, pc);
     st_emu_check_access(to, bytes, SIMTUNE_EMU_WRITE, pc);
     volatile char *at = to; // the host's memcpy may not look at stacks of fibers
@@ -440,7 +468,8 @@ ST_EMU_ON_FIBER void *st_emu_check_copy(void *to, const void *from, unsigned lon
     return to;
 }
 
-ST_EMU_ON_FIBER void *st_emu_check_set(void *to, int value, unsigned long bytes, const void *pc) {
+ST_EMU_ON_FIBER void *st_emu_check_set(void *to, int value, unsigned long bytes, const void *pc)
+{
     st_emu_check_access(to, bytes, SIMTUNE_EMU_WRITE, pc);
     volatile char *at = to;
     for (unsigned long i = 0; i < bytes; i++)
@@ -450,7 +479,8 @@ ST_EMU_ON_FIBER void *st_emu_check_set(void *to, int value, unsigned long bytes,
 
 // --- atomics -------------------------------------------------------------------------------------
 
-ST_EMU_ON_FIBER static uint64_t read_word(const void *at, unsigned bytes) {
+ST_EMU_ON_FIBER static uint64_t read_word(const void *at, unsigned bytes)
+{
     switch (bytes) {
     case 1:
         return *(const volatile uint8_t *)at;
@@ -463,7 +493,8 @@ ST_EMU_ON_FIBER static uint64_t read_word(const void *at, unsigned bytes) {
     }
 }
 
-ST_EMU_ON_FIBER static void write_word(void *at, unsigned bytes, uint64_t value) {
+ST_EMU_ON_FIBER static void write_word(void *at, unsigned bytes, uint64_t value)
+{
     switch (bytes) {
     case 1:
         *(volatile uint8_t *)at = (uint8_t)value;
@@ -482,7 +513,8 @@ ST_EMU_ON_FIBER static void write_word(void *at, unsigned bytes, uint64_t value)
 
 // Reports it; *narrow is its scope, which is then forgotten.
 ST_EMU_ON_FIBER static uint32_t touch_strong(st_emu_runner *runner, const void *at, unsigned bytes,
-                                             unsigned kind, const void *pc, bool *narrow) {
+                                             unsigned kind, const void *pc, bool *narrow)
+{
     st_emu_region *region;
     *narrow = runner->current->view.narrow != 0;
     runner->current->view.narrow = 0;
@@ -495,13 +527,15 @@ ST_EMU_ON_FIBER static uint32_t touch_strong(st_emu_runner *runner, const void *
 }
 
 // The id of the last write to the byte at `at`.
-ST_EMU_ON_FIBER static uint32_t last_write(st_emu_runner *runner, const void *at) {
+ST_EMU_ON_FIBER static uint32_t last_write(st_emu_runner *runner, const void *at)
+{
     st_emu_region *region = find_region(runner->check, runner, (uintptr_t)at);
     return region->write[(uintptr_t)at - region->data];
 }
 
 ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_load(const void *at, unsigned bytes, int order,
-                                                  const void *pc) {
+                                                  const void *pc)
+{
     st_emu_runner *runner = st_emu_active;
     bool narrow;
     runner->user = 0;
@@ -528,7 +562,8 @@ ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_load(const void *at, unsigned bytes
 }
 
 ST_EMU_ON_FIBER void st_emu_check_store(void *at, unsigned bytes, simtune_emu_u64 value, int order,
-                                        const void *pc) {
+                                        const void *pc)
+{
     st_emu_runner *runner = st_emu_active;
     bool narrow;
     runner->user = 0;
@@ -546,7 +581,8 @@ ST_EMU_ON_FIBER void st_emu_check_store(void *at, unsigned bytes, simtune_emu_u6
 }
 
 ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_begin_change(void *at, unsigned bytes, int order,
-                                                          const void *pc) {
+                                                          const void *pc)
+{
     st_emu_runner *runner = st_emu_active;
     bool narrow;
     runner->user = 0; // until the end of the change
@@ -567,12 +603,14 @@ ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_begin_change(void *at, unsigned byt
     return read_word(at, bytes);
 }
 
-ST_EMU_ON_FIBER void st_emu_check_end_change(void *at, unsigned bytes, simtune_emu_u64 value) {
+ST_EMU_ON_FIBER void st_emu_check_end_change(void *at, unsigned bytes, simtune_emu_u64 value)
+{
     write_word(at, bytes, value);
     st_emu_active->user = 1;
 }
 
-ST_EMU_ON_FIBER void st_emu_check_dependency(void) {
+ST_EMU_ON_FIBER void st_emu_check_dependency(void)
+{
     st_emu_check_thread *self = st_emu_check_self(st_emu_active);
     if (self)
         self->waited = true;
@@ -581,7 +619,8 @@ ST_EMU_ON_FIBER void st_emu_check_dependency(void) {
 // --- asynchronous copies -------------------------------------------------------------------------
 
 ST_EMU_ON_FIBER uint32_t st_emu_check_copy_begin(st_emu_runner *runner, void *to, const void *from,
-                                                 size_t bytes, size_t zeros, const void *pc) {
+                                                 size_t bytes, size_t zeros, const void *pc)
+{
     st_emu_check_thread *self = st_emu_check_self(runner);
     st_emu_region *region;
     if (!self)
@@ -593,7 +632,8 @@ ST_EMU_ON_FIBER uint32_t st_emu_check_copy_begin(st_emu_runner *runner, void *to
     return id;
 }
 
-ST_EMU_ON_FIBER static st_emu_knowledge *knowledge_of_copy(st_emu_runner *runner, uint32_t ticket) {
+ST_EMU_ON_FIBER static st_emu_knowledge *knowledge_of_copy(st_emu_runner *runner, uint32_t ticket)
+{
     st_emu_check *check = runner->check;
     if (!check || ticket < check->window)
         return NULL;
@@ -602,12 +642,13 @@ ST_EMU_ON_FIBER static st_emu_knowledge *knowledge_of_copy(st_emu_runner *runner
     if (!made)
         st_emu_check_no_memory(runner);
     made->references = made->count = 1;
-    made->entries[0] = (st_emu_knowledge_entry){ST_EMU_KEY_COPY(copy->block, copy->thread),
-                                                copy->clock + 1};
+    made->entries[0] =
+        (st_emu_knowledge_entry){ST_EMU_KEY_COPY(copy->block, copy->thread), copy->clock + 1};
     return made;
 }
 
-ST_EMU_ON_FIBER void st_emu_check_copied(st_emu_runner *runner, uint32_t ticket) {
+ST_EMU_ON_FIBER void st_emu_check_copied(st_emu_runner *runner, uint32_t ticket)
+{
     st_emu_knowledge *known = knowledge_of_copy(runner, ticket);
     if (known)
         st_emu_knowledge_add(runner, &st_emu_check_self(runner)->far, known);
@@ -615,18 +656,20 @@ ST_EMU_ON_FIBER void st_emu_check_copied(st_emu_runner *runner, uint32_t ticket)
 }
 
 ST_EMU_ON_FIBER void st_emu_check_completed(st_emu_runner *runner, uint32_t ticket,
-                                            const void *object) {
+                                            const void *object)
+{
     st_emu_knowledge *known = knowledge_of_copy(runner, ticket);
     if (known)
-        st_emu_knowledge_add(
-            runner, &st_emu_check_place_make(runner, (uintptr_t)object)->known[0], known);
+        st_emu_knowledge_add(runner, &st_emu_check_place_make(runner, (uintptr_t)object)->known[0],
+                             known);
     st_emu_knowledge_drop(known);
 }
 
 // --- launches and blocks -------------------------------------------------------------------------
 
 // Ids begin anew: what kernels wrote becomes what the host wrote.
-static void restart_ids(st_emu_check *check) {
+static void restart_ids(st_emu_check *check)
+{
     for (size_t r = 0; r < check->region_count; r++)
         for (size_t i = 0; i < check->regions[r]->bytes; i++) {
             uint32_t *write = &check->regions[r]->write[i];
@@ -637,7 +680,8 @@ static void restart_ids(st_emu_check *check) {
     check->next = check->window = check->launch_first = ST_EMU_FIRST_ID;
 }
 
-static void drop_places(st_emu_check *check) {
+static void drop_places(st_emu_check *check)
+{
     for (size_t i = 0; i < check->place_capacity; i++) {
         st_emu_knowledge_drop(check->places[i].known[0]);
         st_emu_knowledge_drop(check->places[i].known[1]);
@@ -647,7 +691,8 @@ static void drop_places(st_emu_check *check) {
     check->place_count = check->place_capacity = 0;
 }
 
-bool st_emu_check_begin(st_emu_check *check, st_emu_runner *runner) {
+bool st_emu_check_begin(st_emu_check *check, st_emu_runner *runner)
+{
     const st_emu_launch *launch = runner->launch;
     if (check->next > LAST_ID)
         restart_ids(check);
@@ -664,7 +709,8 @@ bool st_emu_check_begin(st_emu_check *check, st_emu_runner *runner) {
     return true;
 }
 
-void st_emu_check_end(st_emu_check *check) {
+void st_emu_check_end(st_emu_check *check)
+{
     drop_places(check);
     st_emu_knowledge_drop(check->join_a);
     st_emu_knowledge_drop(check->join_b);
@@ -672,7 +718,8 @@ void st_emu_check_end(st_emu_check *check) {
     check->join_a = check->join_b = check->join_result = NULL;
 }
 
-static bool reserve_block(st_emu_check *check, st_emu_block *block, st_emu_check_block *checked) {
+static bool reserve_block(st_emu_check *check, st_emu_block *block, st_emu_check_block *checked)
+{
     if (checked->capacity < block->threads) {
         st_emu_check_thread *threads = st_calloc(block->threads, sizeof *threads);
         if (!threads)
@@ -694,7 +741,8 @@ static bool reserve_block(st_emu_check *check, st_emu_block *block, st_emu_check
     return true;
 }
 
-bool st_emu_check_block_begin(st_emu_check *check, st_emu_block *block, unsigned number) {
+bool st_emu_check_block_begin(st_emu_check *check, st_emu_block *block, unsigned number)
+{
     st_emu_check_block *checked = block->checked;
     if (!checked && !(checked = block->checked = st_calloc(1, sizeof *checked)))
         return false;
@@ -716,14 +764,16 @@ bool st_emu_check_block_begin(st_emu_check *check, st_emu_block *block, unsigned
     return true;
 }
 
-void st_emu_check_block_end(st_emu_check *check, st_emu_block *block) {
+void st_emu_check_block_end(st_emu_check *check, st_emu_block *block)
+{
     if (!block->checked || !check->place_count)
         return;
     st_emu_check_places_clear(check, (uintptr_t)block->barriers, sizeof block->barriers);
     st_emu_check_places_clear(check, (uintptr_t)block->shared, block->shared_bytes);
 }
 
-void st_emu_check_block_free(st_emu_block *block) {
+void st_emu_check_block_free(st_emu_block *block)
+{
     st_emu_check_block *checked = block->checked;
     if (!checked)
         return;
@@ -737,7 +787,8 @@ void st_emu_check_block_free(st_emu_block *block) {
 
 // --- the checker ---------------------------------------------------------------------------------
 
-st_emu_check *st_emu_check_make(void) {
+st_emu_check *st_emu_check_make(void)
+{
     st_emu_check *made = st_calloc(1, sizeof *made);
     if (!made)
         return NULL;
@@ -750,7 +801,8 @@ st_emu_check *st_emu_check_make(void) {
     return made;
 }
 
-void st_emu_check_free(st_emu_check *check) {
+void st_emu_check_free(st_emu_check *check)
+{
     if (!check)
         return;
     st_emu_check_end(check);

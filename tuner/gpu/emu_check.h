@@ -44,11 +44,12 @@ void st_emu_check_dependency(void);
 // thread itself after st_emu_check_copied, may touch what it touches. Returns its ticket.
 uint32_t st_emu_check_copy_begin(st_emu_runner *runner, void *to, const void *from, size_t bytes,
                                  size_t zeros, const void *pc);
-void st_emu_check_copied(st_emu_runner *runner, uint32_t ticket);           // cp.async was waited for
+void st_emu_check_copied(st_emu_runner *runner, uint32_t ticket); // cp.async was waited for
 void st_emu_check_completed(st_emu_runner *runner, uint32_t ticket, const void *object);
 
 // --- what orders threads -------------------------------------------------------------------------
-void st_emu_check_barrier(st_emu_runner *runner, st_emu_block *block); // complete, of the whole block
+void st_emu_check_barrier(st_emu_runner *runner,
+                          st_emu_block *block); // complete, of the whole block
 void st_emu_check_warp(st_emu_runner *runner, st_emu_block *block, unsigned warp, uint32_t lanes);
 // Everything before `arrive` of the objects below is known after a `pass` of the same object.
 void st_emu_check_arrive(st_emu_runner *runner, const void *object);

@@ -23,20 +23,21 @@ typedef struct st_emu_knowledge { // shared and never changed once made
 
 typedef struct st_emu_check_thread {
     uint32_t clock; // grows whenever others may learn of what was done before
-    uint32_t arrived; // its bound at the cluster's barrier that is not complete; 0: none, or relaxed
-    bool waited;    // may touch what the kernel before has written (dependent launches)
-    uint32_t lanes[ST_EMU_WARP];       // bounds of its warp
-    st_emu_knowledge *far;             // of all others
-    st_emu_knowledge *fenced[2];       // at its last fence, by scope: 0 device, 1 block
-    uintptr_t last_volatile;           // where it read last
-    st_emu_knowledge *seen[2];         // by relaxed loads, not known before a fence
+    uint32_t
+        arrived; // its bound at the cluster's barrier that is not complete; 0: none, or relaxed
+    bool waited; // may touch what the kernel before has written (dependent launches)
+    uint32_t lanes[ST_EMU_WARP]; // bounds of its warp
+    st_emu_knowledge *far;       // of all others
+    st_emu_knowledge *fenced[2]; // at its last fence, by scope: 0 device, 1 block
+    uintptr_t last_volatile;     // where it read last
+    st_emu_knowledge *seen[2];   // by relaxed loads, not known before a fence
     struct {
         uint32_t key, clock, id;
     } accesses[ST_EMU_PC_CACHE]; // ids given to the last ones
 } st_emu_check_thread;
 
 // --- emu_check.c -------------------------------------------------------------------------------------
-enum { // ids of accesses; those of kernels come after them
+enum {                  // ids of accesses; those of kernels come after them
     ST_EMU_NEVER = 0,   // not written since it was allocated
     ST_EMU_NOTHING = 1, // filled with 0xFF by the host
     ST_EMU_HOST = 2,
@@ -139,6 +140,7 @@ st_emu_place *st_emu_check_place_make(st_emu_runner *runner, uintptr_t at);
 void st_emu_check_places_clear(st_emu_check *check, uintptr_t from, size_t bytes);
 // What a store or change at this place hands over to whoever acquires there.
 void st_emu_check_hand_over(st_emu_runner *runner, st_emu_place *place, bool releases, bool narrow);
-void st_emu_check_acquire(st_emu_runner *runner, const st_emu_place *place, bool narrow, bool later);
+void st_emu_check_acquire(st_emu_runner *runner, const st_emu_place *place, bool narrow,
+                          bool later);
 
 #endif

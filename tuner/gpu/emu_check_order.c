@@ -20,18 +20,21 @@
 
 // --- knowledge -----------------------------------------------------------------------------------
 
-ST_EMU_ON_FIBER st_emu_knowledge *st_emu_knowledge_keep(st_emu_knowledge *known) {
+ST_EMU_ON_FIBER st_emu_knowledge *st_emu_knowledge_keep(st_emu_knowledge *known)
+{
     if (known)
         known->references++;
     return known;
 }
 
-ST_EMU_ON_FIBER void st_emu_knowledge_drop(st_emu_knowledge *known) {
+ST_EMU_ON_FIBER void st_emu_knowledge_drop(st_emu_knowledge *known)
+{
     if (known && --known->references == 0)
         st_free(known);
 }
 
-ST_EMU_ON_FIBER static st_emu_knowledge *make(st_emu_runner *runner, unsigned capacity) {
+ST_EMU_ON_FIBER static st_emu_knowledge *make(st_emu_runner *runner, unsigned capacity)
+{
     st_emu_knowledge *made =
         st_malloc(sizeof *made + (size_t)capacity * sizeof(st_emu_knowledge_entry));
     if (!made)
@@ -43,7 +46,8 @@ ST_EMU_ON_FIBER static st_emu_knowledge *make(st_emu_runner *runner, unsigned ca
 
 // Appends; an entry that its block's bound covers is left out.
 ST_EMU_ON_FIBER static void append(st_emu_knowledge *to, st_emu_knowledge_entry entry,
-                                   st_emu_knowledge_entry *block) {
+                                   st_emu_knowledge_entry *block)
+{
     uint64_t slot = entry.key & 0xffffu;
     if (slot == 0)
         *block = entry;
@@ -53,7 +57,8 @@ ST_EMU_ON_FIBER static void append(st_emu_knowledge *to, st_emu_knowledge_entry 
 }
 
 ST_EMU_ON_FIBER st_emu_knowledge *st_emu_knowledge_join(st_emu_runner *runner, st_emu_knowledge *a,
-                                                        st_emu_knowledge *b) {
+                                                        st_emu_knowledge *b)
+{
     if (a == b || !b)
         return st_emu_knowledge_keep(a);
     if (!a)
@@ -83,7 +88,8 @@ ST_EMU_ON_FIBER st_emu_knowledge *st_emu_knowledge_join(st_emu_runner *runner, s
 }
 
 ST_EMU_ON_FIBER void st_emu_knowledge_add(st_emu_runner *runner, st_emu_knowledge **into,
-                                          st_emu_knowledge *more) {
+                                          st_emu_knowledge *more)
+{
     if (!more || *into == more)
         return;
     st_emu_knowledge *both = st_emu_knowledge_join(runner, *into, more);
@@ -91,7 +97,8 @@ ST_EMU_ON_FIBER void st_emu_knowledge_add(st_emu_runner *runner, st_emu_knowledg
     *into = both;
 }
 
-ST_EMU_ON_FIBER uint32_t st_emu_knowledge_bound(const st_emu_knowledge *known, uint64_t key) {
+ST_EMU_ON_FIBER uint32_t st_emu_knowledge_bound(const st_emu_knowledge *known, uint64_t key)
+{
     unsigned low = 0, high = known ? known->count : 0;
     while (low < high) {
         unsigned middle = low + (high - low) / 2;
@@ -106,7 +113,8 @@ ST_EMU_ON_FIBER uint32_t st_emu_knowledge_bound(const st_emu_knowledge *known, u
 }
 
 ST_EMU_ON_FIBER st_emu_knowledge *st_emu_knowledge_of(st_emu_runner *runner,
-                                                      st_emu_check_block *block, unsigned thread) {
+                                                      st_emu_check_block *block, unsigned thread)
+{
     st_emu_check_thread *self = &block->threads[thread];
     st_emu_knowledge *own = make(runner, ST_EMU_WARP + 2);
     unsigned warp = thread / ST_EMU_WARP * ST_EMU_WARP;
@@ -126,10 +134,11 @@ ST_EMU_ON_FIBER st_emu_knowledge *st_emu_knowledge_of(st_emu_runner *runner,
 
 ST_EMU_ON_FIBER bool st_emu_check_knows(const st_emu_check_block *block,
                                         const st_emu_check_thread *self, unsigned thread,
-                                        const st_emu_context *access) {
+                                        const st_emu_context *access)
+{
     if (access->kind & ST_EMU_COPYING)
-        return access->clock < st_emu_knowledge_bound(
-                                   self->far, ST_EMU_KEY_COPY(access->block, access->thread));
+        return access->clock <
+               st_emu_knowledge_bound(self->far, ST_EMU_KEY_COPY(access->block, access->thread));
     if (access->block == block->number) {
         if (access->thread == thread || access->clock < block->bound)
             return true;
@@ -143,7 +152,8 @@ ST_EMU_ON_FIBER bool st_emu_check_knows(const st_emu_check_block *block,
                                 self->far, ST_EMU_KEY_THREAD(access->block, access->thread)));
 }
 
-void st_emu_check_thread_clear(st_emu_check_thread *thread) {
+void st_emu_check_thread_clear(st_emu_check_thread *thread)
+{
     st_emu_knowledge_drop(thread->far);
     for (int scope = 0; scope < 2; scope++) {
         st_emu_knowledge_drop(thread->fenced[scope]);
@@ -155,7 +165,8 @@ void st_emu_check_thread_clear(st_emu_check_thread *thread) {
 
 // --- barriers ------------------------------------------------------------------------------------
 
-ST_EMU_ON_FIBER void st_emu_check_barrier(st_emu_runner *runner, st_emu_block *block) {
+ST_EMU_ON_FIBER void st_emu_check_barrier(st_emu_runner *runner, st_emu_block *block)
+{
     st_emu_check_block *checked = block->checked;
     if (!runner->check || !checked)
         return;
@@ -180,7 +191,8 @@ ST_EMU_ON_FIBER void st_emu_check_barrier(st_emu_runner *runner, st_emu_block *b
 }
 
 ST_EMU_ON_FIBER void st_emu_check_warp(st_emu_runner *runner, st_emu_block *block, unsigned warp,
-                                       uint32_t lanes) {
+                                       uint32_t lanes)
+{
     st_emu_check_block *checked = block->checked;
     if (!runner->check || !checked)
         return;
@@ -206,7 +218,8 @@ ST_EMU_ON_FIBER void st_emu_check_warp(st_emu_runner *runner, st_emu_block *bloc
     st_emu_knowledge_drop(far);
 }
 
-ST_EMU_ON_FIBER void st_emu_check_arrive(st_emu_runner *runner, const void *object) {
+ST_EMU_ON_FIBER void st_emu_check_arrive(st_emu_runner *runner, const void *object)
+{
     st_emu_check_block *checked = runner->block->checked;
     if (!runner->check || !checked)
         return;
@@ -217,7 +230,8 @@ ST_EMU_ON_FIBER void st_emu_check_arrive(st_emu_runner *runner, const void *obje
 }
 
 ST_EMU_ON_FIBER void st_emu_check_pass(st_emu_runner *runner, st_emu_block *block, unsigned thread,
-                                       const void *object) {
+                                       const void *object)
+{
     if (!runner->check || !block->checked)
         return;
     st_emu_place *place = st_emu_check_place(runner->check, (uintptr_t)object);
@@ -227,7 +241,8 @@ ST_EMU_ON_FIBER void st_emu_check_pass(st_emu_runner *runner, st_emu_block *bloc
 
 // --- the cluster's barrier -----------------------------------------------------------------------
 
-ST_EMU_ON_FIBER void st_emu_check_cluster_arrive(st_emu_runner *runner, st_emu_cluster *cluster) {
+ST_EMU_ON_FIBER void st_emu_check_cluster_arrive(st_emu_runner *runner, st_emu_cluster *cluster)
+{
     st_emu_check_block *checked = runner->block->checked;
     if (!runner->check || !checked)
         return;
@@ -237,7 +252,8 @@ ST_EMU_ON_FIBER void st_emu_check_cluster_arrive(st_emu_runner *runner, st_emu_c
 }
 
 // One block: a bound for all where all arrived with order, and more for those who know more.
-ST_EMU_ON_FIBER static void add_block(st_emu_knowledge *to, st_emu_block *block) {
+ST_EMU_ON_FIBER static void add_block(st_emu_knowledge *to, st_emu_block *block)
+{
     st_emu_check_block *checked = block->checked;
     uint32_t least = UINT32_MAX;
     for (unsigned t = 0; t < block->threads; t++) {
@@ -257,7 +273,8 @@ ST_EMU_ON_FIBER static void add_block(st_emu_knowledge *to, st_emu_block *block)
     }
 }
 
-ST_EMU_ON_FIBER void st_emu_check_cluster_complete(st_emu_runner *runner, st_emu_cluster *cluster) {
+ST_EMU_ON_FIBER void st_emu_check_cluster_complete(st_emu_runner *runner, st_emu_cluster *cluster)
+{
     if (!runner->check)
         return;
     unsigned most = 0;
@@ -274,21 +291,24 @@ ST_EMU_ON_FIBER void st_emu_check_cluster_complete(st_emu_runner *runner, st_emu
     cluster->known = all;
 }
 
-ST_EMU_ON_FIBER void st_emu_check_cluster_wait(st_emu_runner *runner, st_emu_cluster *cluster) {
+ST_EMU_ON_FIBER void st_emu_check_cluster_wait(st_emu_runner *runner, st_emu_cluster *cluster)
+{
     st_emu_check_block *checked = runner->block->checked;
     if (!runner->check || !checked)
         return;
     st_emu_knowledge_add(runner, &checked->threads[runner->current->index].far, cluster->known);
 }
 
-void st_emu_check_cluster_free(st_emu_cluster *cluster) {
+void st_emu_check_cluster_free(st_emu_cluster *cluster)
+{
     st_emu_knowledge_drop(cluster->arrived_far);
     st_emu_knowledge_drop(cluster->known);
 }
 
 // --- fences, acquire and release -----------------------------------------------------------------
 
-ST_EMU_ON_FIBER void st_emu_check_fence(int narrow) {
+ST_EMU_ON_FIBER void st_emu_check_fence(int narrow)
+{
     st_emu_runner *runner = st_emu_active;
     int user = runner->user;
     runner->user = 0;
@@ -315,7 +335,8 @@ ST_EMU_ON_FIBER void st_emu_check_fence(int narrow) {
 }
 
 ST_EMU_ON_FIBER static void release(st_emu_runner *runner, st_emu_place *place,
-                                    st_emu_knowledge *known, bool narrow) {
+                                    st_emu_knowledge *known, bool narrow)
+{
     uint32_t block = runner->block->checked->number;
     if (place->block != block) {
         st_emu_knowledge_drop(place->known[1]);
@@ -329,7 +350,8 @@ ST_EMU_ON_FIBER static void release(st_emu_runner *runner, st_emu_place *place,
 
 // What a store or change at this place hands over: everything, or what was fenced.
 ST_EMU_ON_FIBER void st_emu_check_hand_over(st_emu_runner *runner, st_emu_place *place,
-                                            bool releases, bool narrow) {
+                                            bool releases, bool narrow)
+{
     st_emu_check_thread *self = st_emu_check_self(runner);
     if (releases) {
         st_emu_knowledge *known =
@@ -346,7 +368,8 @@ ST_EMU_ON_FIBER void st_emu_check_hand_over(st_emu_runner *runner, st_emu_place 
 
 // later: a relaxed one, whose knowledge counts from the next fence on.
 ST_EMU_ON_FIBER void st_emu_check_acquire(st_emu_runner *runner, const st_emu_place *place,
-                                          bool narrow, bool later) {
+                                          bool narrow, bool later)
+{
     st_emu_check_thread *self = st_emu_check_self(runner);
     if (place->block == runner->block->checked->number)
         st_emu_knowledge_add(runner, later ? &self->seen[1] : &self->far, place->known[1]);
@@ -356,7 +379,8 @@ ST_EMU_ON_FIBER void st_emu_check_acquire(st_emu_runner *runner, const st_emu_pl
 
 // --- the places where they meet ------------------------------------------------------------------
 
-ST_EMU_ON_FIBER static size_t slot_of(const st_emu_check *check, uintptr_t at) {
+ST_EMU_ON_FIBER static size_t slot_of(const st_emu_check *check, uintptr_t at)
+{
     uint64_t hash = (uint64_t)at * 0x9e3779b97f4a7c15u;
     size_t slot = (size_t)(hash >> 32) & (check->place_capacity - 1);
     while (check->places[slot].at && check->places[slot].at != at)
@@ -364,14 +388,16 @@ ST_EMU_ON_FIBER static size_t slot_of(const st_emu_check *check, uintptr_t at) {
     return slot;
 }
 
-ST_EMU_ON_FIBER st_emu_place *st_emu_check_place(st_emu_check *check, uintptr_t at) {
+ST_EMU_ON_FIBER st_emu_place *st_emu_check_place(st_emu_check *check, uintptr_t at)
+{
     if (!check->place_capacity)
         return NULL;
     st_emu_place *place = &check->places[slot_of(check, at)];
     return place->at ? place : NULL;
 }
 
-ST_EMU_ON_FIBER st_emu_place *st_emu_check_place_make(st_emu_runner *runner, uintptr_t at) {
+ST_EMU_ON_FIBER st_emu_place *st_emu_check_place_make(st_emu_runner *runner, uintptr_t at)
+{
     st_emu_check *check = runner->check;
     if (check->place_count * 2 >= check->place_capacity) {
         size_t capacity = check->place_capacity ? check->place_capacity * 2 : 256;
@@ -395,7 +421,8 @@ ST_EMU_ON_FIBER st_emu_place *st_emu_check_place_make(st_emu_runner *runner, uin
 }
 
 // Those of [from, from + bytes): emptied, and kept for who comes next.
-void st_emu_check_places_clear(st_emu_check *check, uintptr_t from, size_t bytes) {
+void st_emu_check_places_clear(st_emu_check *check, uintptr_t from, size_t bytes)
+{
     for (size_t i = 0; i < check->place_capacity; i++) {
         st_emu_place *place = &check->places[i];
         if (!place->at || place->at - from >= bytes)

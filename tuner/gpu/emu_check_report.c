@@ -15,7 +15,8 @@
 #define MOST_FRAMES 3 // of inlined calls, the innermost first
 
 // The emulated device's own headers stand between the access and who meant it.
-static bool is_our_header(const char *name) {
+static bool is_our_header(const char *name)
+{
     static const char *const ours[] = {"cuda_on_cpu.h", "cuda_types.h",   "cuda_warp.h",
                                        "cuda_memory.h", "cuda_math.h",    "checks.h",
                                        "abi.h",         "kernel_table.h", "??"};
@@ -26,7 +27,8 @@ static bool is_our_header(const char *name) {
 }
 
 // One line of addr2line, "/path/reduce.cu:331 (discriminator 2)", to "reduce.cu:331".
-static void add_frame(st_text *out, const char *line, size_t length, unsigned *frames) {
+static void add_frame(st_text *out, const char *line, size_t length, unsigned *frames)
+{
     char text[256];
     snprintf(text, sizeof text, "%.*s", (int)length, line);
     char *end = strstr(text, " (discriminator");
@@ -39,7 +41,8 @@ static void add_frame(st_text *out, const char *line, size_t length, unsigned *f
 }
 
 // "simtune_device.cuh:463 in reduce.cu:418" of the code at `pc`, which a call returns to.
-static void line_of(const st_emu_check *check, uint32_t pc, char *out, size_t capacity) {
+static void line_of(const st_emu_check *check, uint32_t pc, char *out, size_t capacity)
+{
     char object[64], address[32];
     st_text text, lines;
     int status = -1;
@@ -65,7 +68,8 @@ static void line_of(const st_emu_check *check, uint32_t pc, char *out, size_t ca
     st_text_release(&text);
 }
 
-static void add_actor(st_text *out, const st_emu_runner *runner, const st_emu_context *access) {
+static void add_actor(st_text *out, const st_emu_runner *runner, const st_emu_context *access)
+{
     const unsigned *block = runner->launch->block, *grid = runner->launch->grid;
     unsigned t = access->thread, b = access->block;
     st_text_addf(out, "block (%u,%u,%u), thread (%u,%u,%u)", b % grid[0], b / grid[0] % grid[1],
@@ -73,7 +77,8 @@ static void add_actor(st_text *out, const st_emu_runner *runner, const st_emu_co
                  t / block[0] / block[1]);
 }
 
-static const char *verb_of(const st_emu_context *access) {
+static const char *verb_of(const st_emu_context *access)
+{
     bool reads = access->kind & SIMTUNE_EMU_READ, writes = access->kind & SIMTUNE_EMU_WRITE;
     if (access->kind & ST_EMU_COPYING)
         return writes ? "copies asynchronously to" : "copies asynchronously from";
@@ -83,7 +88,8 @@ static const char *verb_of(const st_emu_context *access) {
 }
 
 static void add_race(st_text *out, const st_emu_runner *runner, const st_emu_finding *finding,
-                     const char *line, const char *other_line) {
+                     const char *line, const char *other_line)
+{
     const st_emu_context *other = &finding->other;
     add_actor(out, runner, &finding->by);
     st_text_addf(out, " %s %s (%s); ", verb_of(&finding->by), finding->what, line);
@@ -96,7 +102,8 @@ static void add_race(st_text *out, const st_emu_runner *runner, const st_emu_fin
     st_text_addf(out, " %s them (%s); nothing orders the two", verb_of(other), other_line);
 }
 
-void st_emu_check_describe(st_emu_check *check, st_emu_runner *runner) {
+void st_emu_check_describe(st_emu_check *check, st_emu_runner *runner)
+{
     const st_emu_finding *finding = &check->finding;
     char line[200], other_line[200];
     st_text text;

@@ -43,8 +43,8 @@ static st_code need_profiler(st_worker *worker, st_error *error)
         return st_fail(error, ST_FAILED, NULL, "this worker times: it must not profile");
     st_counters_state state = ST_COUNTERS_FAILED;
     if (wk_emulated(worker))
-        return st_fail(error, ST_DENIED, "use a real GPU for counters",
-                       "the emulated device has no counters");
+        return st_fail(error, ST_DENIED, "the emulated device has none: use a real GPU",
+                       "counters are %s", st_counters_state_name(ST_COUNTERS_UNSUPPORTED));
     st_code code = st_profiler_open(worker->ops->native_context(worker->gpu), worker->facts.ordinal,
                                     &worker->profiler, &state, error);
     if (code != ST_OK && state != ST_COUNTERS_ALLOWED)
