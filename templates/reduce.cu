@@ -27,7 +27,7 @@
 // How values come together: in a warp, in a block, in the grid.
 // simtune: param    WARP   = shuffle shared redux                    role sync smem
 // simtune: param    BLOCK_STEP = serial shuffle direct               role sync
-// simtune: param    FINISH = two_pass dependent cluster one_block ticket atomic  role sync
+// simtune: param    FINISH = two_pass dependent watched cluster one_block ticket atomic  role sync
 // simtune: param    CLUSTER = 1 2 4 8                                role tlp sync
 //
 // The naive loop: a grid-stride loop with one accumulator, then a second kernel.
@@ -44,8 +44,9 @@
 // simtune: where    registers * BLOCK * MIN_BLOCKS <= REGISTERS_PER_SM
 // simtune: where    WARP != redux or (CC >= 80 and (T == i32 or T == u32))
 // simtune: where    LOAD != l2_256 or CC >= 80
-// simtune: where    FINISH != dependent or CC >= 90
-// simtune: let      is_two_pass = FINISH == two_pass or FINISH == dependent
+// simtune: let      is_dependent = FINISH == dependent or FINISH == watched
+// simtune: where    not is_dependent or CC >= 90
+// simtune: let      is_two_pass = FINISH == two_pass or is_dependent
 // simtune: let      is_few = FINISH == cluster or FINISH == one_block
 // simtune: where    FINISH != cluster or (CC >= 90 and CLUSTER > 1 and CLUSTER <= MAX_CLUSTER)
 // simtune: where    FINISH == cluster or CLUSTER == 1
@@ -68,13 +69,12 @@
 // simtune: let      minor = minor_read + (WARP != shuffle) + (BLOCK_STEP != shuffle)
 // simtune: let      is_core = vec_bytes == 16 and (ACC == 4 or (ACC == UNROLL * VEC and ACC < 4))
 // simtune: let      is_widest = FINISH == cluster and CLUSTER == MAX_CLUSTER
-// simtune: let      is_usual = FINISH == dependent or is_widest or (FINISH == two_pass and CC < 90)
+// simtune: let      is_usual = FINISH == watched or is_widest or (FINISH == two_pass and CC < 90)
 // simtune: where    minor == 0 or (minor == 1 and is_core and is_usual)
 // simtune: where    is_core or is_two_pass
 // simtune: where    WAVES <= 2 or minor == 0
 // simtune: where    MAP == strided or (WAVES == 1 and tiles > SM_COUNT) or (is_few and tiles > CLUSTER)
 //
-// simtune: let      is_dependent = FINISH == dependent
 // simtune: let      resident = SM_COUNT * BLOCKS_PER_SM
 // simtune: let      dealt = (WAVES == 0) * tiles + (WAVES > 0) * min(tiles, resident * WAVES)
 // simtune: let      blocks = is_few * CLUSTER + (not is_few) * dealt
@@ -89,18 +89,20 @@
 // Sums of 4- and 8-byte types are added to `out` itself; others need a decoding at the end.
 // simtune: let      adds_to_out = op == sum and size_of_T >= 4
 //
-// simtune: let      keeps_partials = is_two_pass or FINISH == ticket
+// simtune: let      is_watched = FINISH == watched
+// simtune: let      keeps_partials = (is_two_pass and not is_watched) or FINISH == ticket
 // simtune: let      keeps_state = FINISH == ticket or (FINISH == atomic and not adds_to_out)
 //
 // simtune: buffer   in : input T[n]   out : output T[1]
-// simtune: buffer   partial : temp u64[keeps_partials * ceil_div(partials * acc_bytes, 8)]
+// simtune: buffer   partial : temp u64[keeps_partials * ceil_div(partials * acc_bytes, 8) + is_watched * partials * acc_bytes / 4]
 // simtune: buffer   state : temp u64[keeps_state * 2]
 // simtune: buffer   reference_value : expected reference_T[1]   reference_magnitude : magnitude f64[1]
 //
 // simtune: zero     state  when keeps_state
 // simtune: zero     out    when FINISH == atomic and adds_to_out
 // simtune: launch   reduce_blocks<Config> grid=blocks block=BLOCK args=in,partial,n,share:u64 when is_two_pass
-// simtune: launch   reduce_partials<Config> grid=1 block=finish_block dependent=is_dependent args=partial,out,partials:u64 when is_two_pass
+// simtune: launch   reduce_partials<Config> grid=1 block=finish_block dependent=is_dependent args=partial,out,partials:u64 when is_two_pass and not is_watched
+// simtune: launch   reduce_watched<Config> grid=1 block=finish_block dependent=1 args=partial,out,partials:u64 when is_watched
 // simtune: launch   reduce_cluster<Config> grid=blocks block=BLOCK cluster=CLUSTER args=in,out,n,share:u64 when FINISH == cluster
 // simtune: launch   reduce_one_block<Config> grid=1 block=BLOCK args=in,out,n when FINISH == one_block
 // simtune: launch   reduce_ticket<Config> grid=blocks block=BLOCK args=in,out,partial,state,n,share:u64 when FINISH == ticket
@@ -140,6 +142,7 @@ enum block_step_word { BLOCK_STEP_serial, BLOCK_STEP_shuffle, BLOCK_STEP_direct 
 enum finish_word {
     FINISH_two_pass,
     FINISH_dependent,
+    FINISH_watched,
     FINISH_cluster,
     FINISH_one_block,
     FINISH_ticket,
@@ -341,26 +344,115 @@ template <class Config, class A> __device__ __forceinline__ A reduce_block(A val
     return value;
 }
 
-// --- two_pass, dependent: partial values, then one block adds them -------------------------------
+// --- two_pass, dependent, watched: partial values, then one block adds them ------------------------
+// watched: the second kernel is there while the first still runs, and takes each value as it comes. A slot
+// says by itself whether it holds a value, so storage may hold anything before: every block empties its own
+// slots before it allows the second kernel, and that one starts only when all blocks have. It then waits for
+// blocks that all run already, so it cannot keep them from running. 4-byte values stand in one word with
+// their mark; 8-byte values have their mark in a word of its own, written after them.
+template <class A, int BYTES = (int)sizeof(A)> struct watched_slot {
+    static const int WORDS = 1;
+    static __device__ __forceinline__ void clear(u64 *slot) { store_relaxed(slot, (u64)0); }
+    static __device__ __forceinline__ void put(u64 *slot, A value) {
+        store_relaxed(slot, (u64)1 << 32 | bits_of(value));
+    }
+    static __device__ __forceinline__ bool take(const u64 *slot, A &value) {
+        const u64 word = load_relaxed(slot);
+        value = bit_cast<A>((u32)word);
+        return (word >> 32) != 0;
+    }
+};
+template <class A> struct watched_slot<A, 8> {
+    static const int WORDS = 2;
+    static __device__ __forceinline__ void clear(u64 *slot) { store_relaxed(slot + 1, (u64)0); }
+    static __device__ __forceinline__ void put(u64 *slot, A value) {
+        store_relaxed(slot, bits_of(value));
+        store_release(slot + 1, (u64)1);
+    }
+    static __device__ __forceinline__ bool take(const u64 *slot, A &value) {
+        if (load_acquire(slot + 1) == 0)
+            return false;
+        value = bit_cast<A>(load_relaxed(slot));
+        return true;
+    }
+};
+
 // direct: every warp leaves its own value, and the block needs no barrier.
 template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     reduce_blocks(const typename Config::T *in, void *partial, u64 n, u64 share) {
     typedef typename reduce_thread<Config>::A A;
+    typedef watched_slot<A> slot;
+    const int VALUES = Config::BLOCK_STEP == BLOCK_STEP_direct ? Config::BLOCK / 32 : 1;
+    const bool WATCHED = Config::FINISH == FINISH_watched;
     // The next kernel may take its place now: it waits for all that is written here.
     if (Config::FINISH == FINISH_dependent)
         allow_dependents();
-    A value = reduce_share<Config>(in, n, share);
-    if (Config::BLOCK_STEP == BLOCK_STEP_direct) {
-        value = reduce_warp<Config>(value);
-        if (threadIdx.x % 32 == 0)
-            store_value((A *)partial + ((u64)blockIdx.x * (Config::BLOCK / 32) + threadIdx.x / 32),
-                        value);
-    } else {
-        value = reduce_block<Config>(value);
-        if (threadIdx.x == 0)
-            store_value((A *)partial + blockIdx.x, value);
+    // Each slot is emptied by the thread that will fill it, so that no value can be lost.
+    const bool fills = threadIdx.x % 32 == 0 && threadIdx.x / 32 < (u32)VALUES;
+    const u64 at = (u64)blockIdx.x * VALUES + threadIdx.x / 32;
+    if (WATCHED) {
+        if (fills)
+            slot::clear((u64 *)partial + at * slot::WORDS);
+        if (VALUES > 1)
+            __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            allow_dependents();
+        }
     }
+    A value = reduce_share<Config>(in, n, share);
+    value = VALUES > 1 ? reduce_warp<Config>(value) : reduce_block<Config>(value);
+    if (fills && WATCHED)
+        slot::put((u64 *)partial + at * slot::WORDS, value);
+    else if (fills)
+        store_value((A *)partial + at, value);
+}
+
+// Thread 0 gets the value of one block of any number of whole warps.
+template <class OP, class A> __device__ __forceinline__ A reduce_any_block(A value) {
+    __shared__ A warps[32];
+    value = reduce_lanes<OP, 32>(value);
+    if (blockDim.x > 32) {
+        if (threadIdx.x % 32 == 0)
+            warps[threadIdx.x / 32] = value;
+        __syncthreads();
+        if (threadIdx.x < 32) {
+            value = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : OP::identity();
+            value = reduce_lanes<OP, 32>(value);
+        }
+    }
+    return value;
+}
+
+template <class Config>
+__global__ void __launch_bounds__(1024)
+    reduce_watched(const void *partial, typename Config::T *out, u64 count) {
+    typedef typename reduce_thread<Config>::A A;
+    typedef operation<Config::op, A> OP;
+    typedef watched_slot<A> slot;
+    const u64 *from = (const u64 *)partial;
+    prefetch(out);
+    A value = OP::identity();
+#pragma unroll 1
+    for (u64 i = threadIdx.x; i < count; i += 4 * blockDim.x) {
+        A four[4];
+        bool all;
+        do {
+            all = true;
+#pragma unroll
+            for (u32 k = 0; k < 4; k++) {
+                four[k] = OP::identity();
+                if (i + k * blockDim.x < count)
+                    all &= slot::take(from + (i + k * blockDim.x) * slot::WORDS, four[k]);
+            }
+        } while (!all);
+        value = OP::combine(
+            value, OP::combine(OP::combine(four[0], four[1]), OP::combine(four[2], four[3])));
+    }
+    value = reduce_any_block<OP>(value);
+    if (threadIdx.x == 0)
+        *out = element<typename Config::T>::narrow(value);
 }
 
 // One block of any number of whole warps, four values a thread at a time. As a dependent launch it
@@ -371,7 +463,6 @@ __global__ void __launch_bounds__(1024)
     typedef typename reduce_thread<Config>::A A;
     typedef operation<Config::op, A> OP;
     const A *from = (const A *)partial;
-    __shared__ A warps[32];
     if (Config::FINISH == FINISH_dependent) {
         if (threadIdx.x < count)
             prefetch(from + threadIdx.x);
@@ -391,16 +482,7 @@ __global__ void __launch_bounds__(1024)
         value = OP::combine(
             value, OP::combine(OP::combine(four[0], four[1]), OP::combine(four[2], four[3])));
     }
-    value = reduce_lanes<OP, 32>(value);
-    if (blockDim.x > 32) {
-        if (threadIdx.x % 32 == 0)
-            warps[threadIdx.x / 32] = value;
-        __syncthreads();
-        if (threadIdx.x < 32) {
-            value = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : OP::identity();
-            value = reduce_lanes<OP, 32>(value);
-        }
-    }
+    value = reduce_any_block<OP>(value);
     if (threadIdx.x == 0)
         *out = element<typename Config::T>::narrow(value);
 }
@@ -415,8 +497,7 @@ __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
         *out = element<typename Config::T>::narrow(value);
 }
 
-// The grid is one cluster. Blocks (or, direct, warps) leave their values in the shared memory of
-// block 0.
+// The grid is one cluster. Blocks (or, direct, warps) send their values to block 0, the only one that waits.
 template <class Config>
 __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     reduce_cluster(const typename Config::T *in, typename Config::T *out, u64 n, u64 share) {
@@ -425,22 +506,19 @@ __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     const bool DIRECT = Config::BLOCK_STEP == BLOCK_STEP_direct;
     const int VALUES = Config::CLUSTER * (DIRECT ? WARPS : 1);
     __shared__ A values[VALUES];
-    cluster_arrive_running();
-    A value = reduce_share<Config>(in, n, share);
+    __shared__ u64 box;
     const u32 rank = cluster_rank();
-    if (DIRECT) {
-        value = reduce_warp<Config>(value);
-        cluster_wait_running();
-        if (threadIdx.x % 32 == 0)
-            cluster_store(&values[rank * WARPS + threadIdx.x / 32], 0, value);
-    } else {
-        value = reduce_block<Config>(value);
-        cluster_wait_running();
-        if (threadIdx.x == 0)
-            cluster_store(&values[rank], 0, value);
-    }
-    cluster_barrier();
+    if (rank == 0 && threadIdx.x == 0)
+        mailbox_open(&box, VALUES * (u32)sizeof(A));
+    cluster_arrive_open();
+    A value = reduce_share<Config>(in, n, share);
+    value = DIRECT ? reduce_warp<Config>(value) : reduce_block<Config>(value);
+    cluster_wait_running();
+    const int SENDERS = DIRECT ? WARPS : 1;
+    if (threadIdx.x % 32 == 0 && threadIdx.x / 32 < (u32)SENDERS)
+        mailbox_send(&values[rank * SENDERS + threadIdx.x / 32], &box, 0, value);
     if (rank == 0 && threadIdx.x < 32) {
+        mailbox_wait(&box, VALUES * (u32)sizeof(A));
         value = reduce_values<Config, VALUES, A>::step(values);
         if (threadIdx.x == 0)
             *out = element<typename Config::T>::narrow(value);

@@ -532,6 +532,21 @@ inline void cluster_barrier() {
 template <class A> inline void cluster_store(A *here, u32 rank, A value) {
     *simtune_emu_cluster_shared(here, rank) = value;
 }
+// The low word counts the bytes that have come.
+inline void mailbox_open(u64 *box, u32) {
+    *(u32 *)box = 0;
+}
+inline void cluster_arrive_open() {
+    simtune_emu_cluster_arrive();
+}
+template <class A> inline void mailbox_send(A *here, u64 *box, u32 rank, A value) {
+    *simtune_emu_cluster_shared(here, rank) = value;
+    simtune_emu_add_ordered((u32 *)simtune_emu_cluster_shared(box, rank), (u32)sizeof(A));
+}
+inline void mailbox_wait(u64 *box, u32 bytes) {
+    while (simtune_emu_load_ordered((const u32 *)box) != bytes)
+        simtune_emu_yield();
+}
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 __device__ __forceinline__ u32 cluster_rank() {
     u32 rank;
@@ -565,6 +580,51 @@ template <class A> __device__ __forceinline__ void cluster_store(A *here, u32 ra
         asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(remote), "l"((u64)bits_of(value))
                      : "memory");
 }
+
+// A mailbox: the blocks of a cluster send values into the shared memory of one of them, where `box` counts the
+// bytes. Only the receiver waits, and senders may end at once. One thread of the receiver opens it, then all
+// threads of the cluster pass cluster_arrive_open and cluster_wait_running before the first is sent.
+__device__ __forceinline__ void mailbox_open(u64 *box, u32 bytes) {
+    const u32 local = (u32)__cvta_generic_to_shared(box);
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\t"
+                 "fence.mbarrier_init.release.cluster;\n\t"
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(local),
+                 "r"(bytes)
+                 : "memory");
+}
+__device__ __forceinline__ void cluster_arrive_open() {
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+template <class A>
+__device__ __forceinline__ void mailbox_send(A *here, u64 *box, u32 rank, A value) {
+    u32 to, count;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(to)
+                 : "r"((u32)__cvta_generic_to_shared(here)), "r"(rank));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(count)
+                 : "r"((u32)__cvta_generic_to_shared(box)), "r"(rank));
+    if (sizeof(A) == 4)
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to),
+                     "r"((u32)bits_of(value)), "r"(count)
+                     : "memory");
+    else
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(to),
+                     "l"((u64)bits_of(value)), "r"(count)
+                     : "memory");
+}
+__device__ __forceinline__ void mailbox_wait(u64 *box, u32) {
+    const u32 local = (u32)__cvta_generic_to_shared(box);
+    u32 done;
+    do
+        asm volatile("{\n\t.reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(done)
+                     : "r"(local)
+                     : "memory");
+    while (!done);
+}
 #else
 __device__ __forceinline__ u32 cluster_rank() {
     return 0;
@@ -577,6 +637,13 @@ __device__ __forceinline__ void cluster_barrier() {
 template <class A> __device__ __forceinline__ void cluster_store(A *here, u32, A value) {
     *here = value;
 }
+__device__ __forceinline__ void mailbox_open(u64 *, u32) {}
+__device__ __forceinline__ void cluster_arrive_open() {}
+template <class A>
+__device__ __forceinline__ void mailbox_send(A *here, u64 *, u32, A value) {
+    *here = value;
+}
+__device__ __forceinline__ void mailbox_wait(u64 *, u32) {}
 #endif
 
 // --- programmatic dependent launch (sm_90) -------------------------------------------------------
