@@ -75,8 +75,11 @@ void st_line_real(st_line *line, const char *name, double value)
 
 void st_line_json(st_line *line, const char *name, const char *json)
 {
-    if (json && *json)
-        st_line_value(line, name, json_loads(json, JSON_DECODE_ANY, NULL));
+    if (!json || !*json)
+        return;
+    json_t *value = NULL; // stays so when the text cannot be read
+    st_json_parse(json, strlen(json), name, &value, NULL);
+    st_line_value(line, name, value);
 }
 
 json_t *st_history_samples(const double *samples, size_t count)

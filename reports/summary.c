@@ -133,9 +133,31 @@ static void add_tie_row(const page *to, const summary_problem *problem, st_text 
     add_row(to, "ties", words);
 }
 
+// The fastest of a problem whose finals never came, NULL when nothing was timed.
+static const summary_candidate *best_so_far(const summary_problem *problem, int cache)
+{
+    const summary_candidate *best = NULL;
+    for (size_t i = 0; i < problem->count; i++) {
+        const summary_candidate *one = &problem->candidates[i];
+        if (strcmp(one->outcome, "correct") == 0 && !isnan(one->median_ns[cache]) &&
+            (!best || one->median_ns[cache] < best->median_ns[cache]))
+            best = one;
+    }
+    return best;
+}
+
 static void add_winner(const page *to, const summary_problem *problem, st_text *words)
 {
     const summary_candidate *winner = summary_winner(problem, to->cache);
+    const summary_candidate *best = winner ? NULL : best_so_far(problem, to->cache);
+    if (best && to->all->session.status != ST_SESSION_FINISHED) {
+        st_text_add(words, best->configuration);
+        add_row(to, "so far", words);
+        st_report_time(words, best->median_ns[to->cache]);
+        st_text_addf(words, ", of %zu tried; no finals yet", problem->count);
+        add_row(to, "time", words);
+        return;
+    }
     if (!winner) {
         st_text_addf(words, "none in the %s cache", summary_caches[to->cache]);
         add_row(to, "winner", words);

@@ -509,11 +509,13 @@ __global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
     __shared__ u64 box;
     const u32 rank = cluster_rank();
     if (rank == 0 && threadIdx.x == 0)
-        mailbox_open(&box, VALUES * (u32)sizeof(A));
+        mailbox_open(&box);
     cluster_arrive_open();
     A value = reduce_share<Config>(in, n, share);
     value = DIRECT ? reduce_warp<Config>(value) : reduce_block<Config>(value);
     cluster_wait_running();
+    if (rank == 0 && threadIdx.x == 0)
+        mailbox_expect(&box, VALUES * (u32)sizeof(A));
     const int SENDERS = DIRECT ? WARPS : 1;
     if (threadIdx.x % 32 == 0 && threadIdx.x / 32 < (u32)SENDERS)
         mailbox_send(&values[rank * SENDERS + threadIdx.x / 32], &box, 0, value);

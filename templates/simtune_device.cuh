@@ -533,9 +533,10 @@ template <class A> inline void cluster_store(A *here, u32 rank, A value) {
     *simtune_emu_cluster_shared(here, rank) = value;
 }
 // The low word counts the bytes that have come.
-inline void mailbox_open(u64 *box, u32) {
+inline void mailbox_open(u64 *box) {
     *(u32 *)box = 0;
 }
+inline void mailbox_expect(u64 *, u32) {}
 inline void cluster_arrive_open() {
     simtune_emu_cluster_arrive();
 }
@@ -583,12 +584,16 @@ template <class A> __device__ __forceinline__ void cluster_store(A *here, u32 ra
 
 // A mailbox: the blocks of a cluster send values into the shared memory of one of them, where `box` counts the
 // bytes. Only the receiver waits, and senders may end at once. One thread of the receiver opens it, then all
-// threads of the cluster pass cluster_arrive_open and cluster_wait_running before the first is sent.
-__device__ __forceinline__ void mailbox_open(u64 *box, u32 bytes) {
-    const u32 local = (u32)__cvta_generic_to_shared(box);
+// threads of the cluster pass cluster_arrive_open and cluster_wait_running before the first is sent; then a
+// thread of the receiver says how many bytes are expected, in whatever order with those that come.
+__device__ __forceinline__ void mailbox_open(u64 *box) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\t"
-                 "fence.mbarrier_init.release.cluster;\n\t"
-                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(local),
+                 "fence.mbarrier_init.release.cluster;" ::"r"((u32)__cvta_generic_to_shared(box))
+                 : "memory");
+}
+__device__ __forceinline__ void mailbox_expect(u64 *box, u32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     (u32)__cvta_generic_to_shared(box)),
                  "r"(bytes)
                  : "memory");
 }
@@ -637,7 +642,8 @@ __device__ __forceinline__ void cluster_barrier() {
 template <class A> __device__ __forceinline__ void cluster_store(A *here, u32, A value) {
     *here = value;
 }
-__device__ __forceinline__ void mailbox_open(u64 *, u32) {}
+__device__ __forceinline__ void mailbox_open(u64 *) {}
+__device__ __forceinline__ void mailbox_expect(u64 *, u32) {}
 __device__ __forceinline__ void cluster_arrive_open() {}
 template <class A>
 __device__ __forceinline__ void mailbox_send(A *here, u64 *, u32, A value) {

@@ -140,8 +140,9 @@ const st_choice *st_emit_row_choice(const st_emit_model *model, const st_emit_fu
 size_t st_emit_row_plan(const st_emit_model *model, const st_emit_function *function, size_t row);
 
 // --- the parts of the header ---------------------------------------------------------------------
-// The hash of the header's text takes this place in the end.
-#define ST_EMIT_HASH_PLACE "@HASH8@"
+// The hash of the header's text takes this place in the end. Control characters, which no text that is
+// printed in a comment, a string or JSON brings along: a device or a command may bear any name.
+#define ST_EMIT_HASH_PLACE "\001HASH8\001"
 // emit_about.c: whose figures they are, as one line (false: nothing to say); and the comments below
 // it.
 bool st_emit_warning(const st_emit_model *model, st_text *out);

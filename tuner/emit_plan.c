@@ -144,13 +144,13 @@ static void add_kernel(const st_emit_model *model, const st_emit_plan *plan, con
                        st_text *out)
 {
     // Not found by the search from namespace `host` alone: a helper there may bear the same name.
-    st_text_add(out, "::simtune_@HASH8@::");
+    st_text_add(out, "::simtune_" ST_EMIT_HASH_PLACE "::");
     if (!model->tmpl->is_config)
         st_text_addf(out, "config_%zu::%s", plan->structure,
                      model->in_namespace ? "simtune::" : "");
     st_text_add(out, step->kernel);
     if (step->uses_config)
-        st_text_addf(out, "< ::simtune_@HASH8@::config_%zu>", plan->structure);
+        st_text_addf(out, "< ::simtune_" ST_EMIT_HASH_PLACE "::config_%zu>", plan->structure);
 }
 
 static void add_launch(const st_emit_model *model, st_emit_plan *plan, const st_step *step,

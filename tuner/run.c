@@ -81,7 +81,7 @@ void run_progress(st_run *run, const run_problem *problem, const char *phase, si
 static bool wait_for_device(void *context, const st_lock_holder *holder, double waited)
 {
     st_run *run = context;
-    if (waited < 0.15)
+    if (waited < 0.05) // the first of many calls
         run_note(run, "waiting for the device: process %ld holds it (%s)", (long)holder->pid,
                  holder->command);
     return !run_interrupted(run);
@@ -101,6 +101,8 @@ static st_code open_device(st_run *run, st_error *error)
     run->device = *st_link_facts(run->timing);
     run->result->device = run->device;
     code = st_device_lock_take(run->device.uuid, wait_for_device, run, &run->lock, error);
+    if (code != ST_OK && run_interrupted(run))
+        return st_fail(error, ST_INTERRUPTED, NULL, "interrupted while waiting for the device");
     if (code != ST_OK)
         return code;
     snprintf(run->arch, sizeof run->arch, "sm_%lld", (long long)run->device.cc);
@@ -163,6 +165,7 @@ static void release_run(st_run *run)
         run_problem *problem = &run->problems[i];
         for (size_t c = 0; c < problem->candidate_count; c++)
             st_plan_kernels_release(&problem->candidates[c].kernels);
+        st_plan_kernels_release(&problem->standard.kernels);
         st_free(problem->candidates);
         st_config_index_release(&problem->index);
         st_space_close(problem->space);
@@ -195,9 +198,12 @@ static st_code tune_problem(st_run *run, run_problem *problem, st_error *error)
         run->result->problems_skipped++;
         return ST_OK;
     }
-    code = run_screen(run, problem, error);
-    if (code == ST_OK && !run_interrupted(run))
-        code = run_halving(run, problem, error);
+    // A resumed run that has a winner here was past its candidates: a new budget must not add to them.
+    if (!problem->won[COLD] && !problem->won[WARM]) {
+        code = run_screen(run, problem, error);
+        if (code == ST_OK && !run_interrupted(run))
+            code = run_halving(run, problem, error);
+    }
     if (code == ST_OK)
         code = run_finals(run, problem, error);
     if (code == ST_OK && !run_interrupted(run))

@@ -44,6 +44,7 @@ st_code run_choose(st_run *run, run_problem *problem, st_error *error)
             order[0] = (size_t)first;
             break;
         }
+    problem->standard = (run_candidate){.config = standard, .first = {-1, -1, -1, -1, -1}};
     st_config_index_init(&problem->index, run->tmpl);
     st_code code = ST_OK;
     for (size_t i = 0; i < wanted && code == ST_OK; i++) {
@@ -121,13 +122,14 @@ void run_fail(run_candidate *candidate, st_outcome outcome, char **detail, const
 }
 
 // What trouble of a worker means for the candidate.
-static void fail_by_trouble(run_candidate *candidate, st_trouble trouble, const st_error *why, char **detail)
+void run_fail_by_trouble(run_candidate *candidate, st_trouble trouble, const char *when, const st_error *why,
+                         char **detail)
 {
     st_outcome outcome = trouble == ST_TROUBLE_CRASH     ? ST_OUTCOME_CRASH
                          : trouble == ST_TROUBLE_TIMEOUT ? ST_OUTCOME_TIMEOUT
                                                          : ST_OUTCOME_LAUNCH;
-    candidate->loaded = false;
-    run_fail(candidate, outcome, detail, "%s", why->what);
+    // A worker that refused still holds what was loaded; a lost one is told by its generation.
+    run_fail(candidate, outcome, detail, "%s%s", when, why->what);
 }
 
 // Registers and occupancy decide the late names; the plan is made with them.
@@ -159,7 +161,7 @@ static st_code plan_candidate(st_run *run, st_link *link, const st_problem *prob
         if (code != ST_OK && error)
             *error = why;
         else if (trouble != ST_TROUBLE_NONE)
-            fail_by_trouble(candidate, trouble, &why, detail);
+            run_fail_by_trouble(candidate, trouble, "", &why, detail);
     }
     st_plan_release(&plan);
     st_bindings_release(&bindings);
@@ -218,6 +220,10 @@ st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_cand
 {
     if (candidate->loaded && candidate->generation == st_link_generation(link))
         return ST_OK;
+    // Resumed candidates reach the finals without the screen, which waits for programs.
+    st_code code = run_await(run, candidate->class_index, error);
+    if (code != ST_OK)
+        return code;
     const run_class *class = &run->classes[candidate->class_index];
     const run_program *program = &run->programs[class->program];
     if (program->state != PROGRAM_READY) {
@@ -228,7 +234,7 @@ st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_cand
         return ST_OK;
     }
     char **lowered = program->compiled.lowered_names + class->in_program * program->launch_count;
-    st_code code = make_kernels(run, problem, candidate, lowered, detail, error);
+    code = make_kernels(run, problem, candidate, lowered, detail, error);
     if (code != ST_OK || candidate->stage == STAGE_DONE)
         return code;
     st_loaded_kernel facts[16] = {{0}};
@@ -245,7 +251,7 @@ st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_cand
         return code;
     }
     if (trouble != ST_TROUBLE_NONE) {
-        fail_by_trouble(candidate, trouble, &why, detail);
+        run_fail_by_trouble(candidate, trouble, "", &why, detail);
         return ST_OK;
     }
     candidate->loaded = true;
@@ -316,7 +322,7 @@ st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candid
         if (code != ST_OK)
             *error = why;
         else if (trouble != ST_TROUBLE_NONE)
-            fail_by_trouble(candidate, trouble, &why, detail);
+            run_fail_by_trouble(candidate, trouble, "", &why, detail);
         else if (verdict.mismatches)
             describe_mismatch(candidate, &verdict, data, rotation, detail);
     }

@@ -7,6 +7,9 @@
 #include <string.h>
 
 enum { SIZES_MOST = 40 };
+// Where other axes multiply a size, a check must not take longer than the tuning: what is larger than this and
+// than the problem itself is left out.
+static const uint64_t bytes_most = 64u << 20;
 
 // The value of a let of this name ("tile"), or 0.
 static int64_t let_value(const st_bindings *bindings, const char *name)
@@ -65,6 +68,22 @@ static int size_axis(const st_template *tmpl)
     return -1;
 }
 
+static st_code bytes_of(st_run *run, const st_problem *problem, const st_config *config, uint64_t *bytes,
+                        st_error *error)
+{
+    st_bindings bindings = {0};
+    st_plan_buffer *buffers = NULL;
+    *bytes = 0;
+    st_code code = st_bindings_make(run->tmpl, problem, config, &run->device, &bindings, error);
+    if (code == ST_OK)
+        code = st_plan_buffers(&bindings, 0, &buffers, error);
+    for (size_t i = 0; i < run->tmpl->buffer_count && code == ST_OK; i++)
+        *bytes += buffers[i].count * st_type_of(buffers[i].type)->size; // a size has at most 48 bits here
+    st_free(buffers);
+    st_bindings_release(&bindings);
+    return code;
+}
+
 static st_code check_one(st_run *run, const st_problem *problem, uint32_t misalign,
                          run_candidate *candidate, char **detail, st_error *error)
 {
@@ -105,6 +124,12 @@ st_code run_check_winner(st_run *run, run_problem *problem, run_candidate *candi
     for (size_t i = 0; i < count && code == ST_OK && candidate->stage == STAGE_NEW; i++) {
         st_problem other = problem->problem;
         other.value[axis] = sizes[i];
+        uint64_t bytes, own;
+        code = bytes_of(run, &other, &candidate->config, &bytes, error);
+        if (code == ST_OK)
+            code = bytes_of(run, &problem->problem, &candidate->config, &own, error);
+        if (code != ST_OK || (bytes > bytes_most && bytes > own))
+            continue;
         run_progress(run, problem, "check", i, count);
         for (uint32_t misalign = 0; misalign < 2 && code == ST_OK && candidate->stage == STAGE_NEW; misalign++)
             code = check_one(run, &other, misalign, candidate, detail, error);

@@ -143,7 +143,7 @@ static st_code submit_program(st_run *run, size_t index, st_error *error)
                                program->class_count, &text, error);
     const char *slash = strrchr(run->tmpl->path, '/');
     if (code == ST_OK)
-        code = submit(run, index, slash ? slash + 1 : run->tmpl->path, st_text_string(&text.source), &text,
+        code = submit(run, (uint64_t)program->serial, slash ? slash + 1 : run->tmpl->path, st_text_string(&text.source), &text,
                       (const char *const *)text.kernels, text.kernel_count, error);
     if (code == ST_OK) {
         program->launch_count = text.launch_count;
@@ -194,21 +194,25 @@ static st_code compile_reference(st_run *run, st_error *error)
     return code;
 }
 
+static st_code classify(st_run *run, run_candidate *candidate, st_error *error)
+{
+    st_config key = st_config_compiled(run->tmpl, &candidate->config);
+    candidate->class_index = st_config_index_add(&run->class_configs, &key, NULL);
+    return candidate->class_index == SIZE_MAX ? st_fail_memory(error, "grouping configurations") : ST_OK;
+}
+
 st_code run_group_compile(st_run *run, st_error *error)
 {
     st_code code = compile_reference(run, error);
     // Classes in the order in which the first problem tries them, so that what is tried first is compiled
-    // first.
+    // first: without a reference that is the default, with which all others are compared.
     st_config_index_init(&run->class_configs, run->tmpl);
     for (size_t p = run->group_first; p < run->group_first + run->group_count && code == ST_OK; p++) {
         run_problem *problem = &run->problems[p];
-        for (size_t i = 0; i < problem->candidate_count && code == ST_OK; i++) {
-            run_candidate *candidate = &problem->candidates[i];
-            st_config key = st_config_compiled(run->tmpl, &candidate->config);
-            candidate->class_index = st_config_index_add(&run->class_configs, &key, NULL);
-            if (candidate->class_index == SIZE_MAX)
-                code = st_fail_memory(error, "grouping configurations");
-        }
+        if (!run->has_reference && !problem->skipped)
+            code = classify(run, &problem->standard, error);
+        for (size_t i = 0; i < problem->candidate_count && code == ST_OK; i++)
+            code = classify(run, &problem->candidates[i], error);
     }
     size_t class_count = run->class_configs.count;
     if (code == ST_OK && !(run->classes = st_calloc(class_count, sizeof *run->classes)))
@@ -225,9 +229,22 @@ st_code run_group_compile(st_run *run, st_error *error)
     return code;
 }
 
+// The program of a result: serials count up within a group. NULL: of a group that ended before all of its
+// programs were compiled.
+static run_program *program_of(st_run *run, const st_compiled *compiled)
+{
+    uint64_t first = run->program_count ? (uint64_t)run->programs[0].serial : 0;
+    return compiled->id >= first && compiled->id - first < run->program_count ? &run->programs[compiled->id - first]
+                                                                              : NULL;
+}
+
 static st_code take(st_run *run, st_compiled *compiled, st_error *error)
 {
-    run_program *program = &run->programs[compiled->id];
+    run_program *program = program_of(run, compiled);
+    if (!program) {
+        st_compiled_release(compiled);
+        return ST_OK;
+    }
     run->programs_pending--;
     run->compile_seconds += compiled->from_cache ? 0 : compiled->seconds;
     if (compiled->outcome != ST_COMPILED && program->class_count > 1) {
@@ -244,6 +261,20 @@ static st_code take(st_run *run, st_compiled *compiled, st_error *error)
     }
     program->compiled = *compiled;
     program->state = compiled->outcome == ST_COMPILED ? PROGRAM_READY : PROGRAM_FAILED;
+    return ST_OK;
+}
+
+st_code run_await(st_run *run, size_t class_index, st_error *error)
+{
+    // A program that is split moves: found anew each time.
+    while (run->programs[run->classes[class_index].program].state == PROGRAM_WAITING) {
+        if (run_interrupted(run))
+            return st_fail(error, ST_INTERRUPTED, "the same command goes on where this one stopped",
+                           "interrupted: what was measured is kept");
+        st_code code = run_pump(run, 0.5, error);
+        if (code != ST_OK)
+            return code;
+    }
     return ST_OK;
 }
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FINALISTS = 8, FINAL_ROUNDS = 60, RESAMPLES = 1000, SHORT_FACTOR = 3 };
+enum { FINAL_ATTEMPTS = 3, FINALISTS = 8, FINAL_ROUNDS = 60, RESAMPLES = 1000, HALVING_FACTOR = 3, FINAL_FACTOR = 5 };
 static const double least_gap = 0.005;
 // A survivor is within so much of the best, at most so many, and gets so many samples.
 static const struct {
@@ -23,10 +23,12 @@ static const struct {
     int64_t samples;
 } halvings[] = {{1.15, 48, 12}, {1.06, 16, 40}};
 
-// Short kernels are noisier (a cold L2 shows two levels 10 % apart) and cheaper: they get more samples.
-static int64_t samples_of(const run_problem *problem, int64_t samples)
+// Short kernels are noisier (a cold L2 shows two levels 10 % apart) and cheaper: they get more samples. Not on
+// the emulated device, whose samples cost the same and mean nothing.
+static int64_t samples_of(const st_run *run, const run_problem *problem, int64_t samples, int factor)
 {
-    return problem->best_ns[COLD] < 5e4 ? samples * SHORT_FACTOR : samples;
+    bool emulated = strcmp(run->options->backend, "emu") == 0;
+    return problem->best_ns[COLD] < 5e4 && !emulated ? samples * factor : samples;
 }
 
 // Indices of correct candidates with a time in this state of the cache, fastest first.
@@ -59,6 +61,16 @@ static size_t rank(const run_problem *problem, int cache, int least_rounds, rank
     return count;
 }
 
+// A candidate that was correct until now is no longer: store and counts follow.
+static st_code demote(st_run *run, run_problem *problem, run_candidate *candidate, const char *detail,
+                      st_error *error)
+{
+    run->result->outcomes[ST_OUTCOME_CORRECT]--;
+    run->result->outcomes[candidate->outcome]++;
+    problem->failed++;
+    return run_store_candidate(run, problem, candidate, detail, error);
+}
+
 static st_code resample(st_run *run, run_problem *problem, size_t index, int cache, int round,
                         int64_t samples, st_error *error)
 {
@@ -67,12 +79,12 @@ static st_code resample(st_run *run, run_problem *problem, size_t index, int cac
     if (candidate->series[cache].rounds > round)
         return ST_OK; // a resumed run has it already
     candidate->stage = STAGE_NEW;
-    st_code code = run_time(run, problem, candidate, (int64_t)index, cache, "halving", round, samples_of(problem, samples),
-                            &detail, error);
+    st_code code = run_time(run, problem, candidate, (int64_t)index, cache, "halving", round,
+                            samples_of(run, problem, samples, HALVING_FACTOR),                            &detail, error);
     bool failed = candidate->stage == STAGE_DONE;
     candidate->stage = STAGE_DONE;
     if (code == ST_OK && failed)
-        code = run_store_candidate(run, problem, candidate, detail, error);
+        code = demote(run, problem, candidate, detail, error);
     st_free(detail);
     return code;
 }
@@ -114,7 +126,8 @@ typedef struct finalist {
     double *samples;  // rounds, in the order of rounds
     double median;
     st_interval ratio; // this / fastest
-    bool tied;
+    bool tied;         // the samples do not show it slower
+    bool near;         // tied, and within the least gap by its median: one of these is taken
 } finalist;
 
 typedef struct final {
@@ -141,7 +154,10 @@ static st_code enter(st_run *run, run_problem *problem, final *all, size_t index
     st_code code = run_load(run, run->timing, &problem->problem, candidate, (int64_t)index, &detail, error);
     if (code == ST_OK && candidate->stage == STAGE_NEW)
         all->entrants[all->count++] = (finalist){.index = index};
+    else if (code == ST_OK) // it was right and timed many times: out of this final, not of the store
+        run_note(run, "%s: a finalist is left out: %s", problem->text, detail ? detail : "it cannot be loaded");
     candidate->stage = STAGE_DONE;
+    candidate->outcome = ST_OUTCOME_CORRECT;
     st_free(detail);
     return code;
 }
@@ -170,7 +186,9 @@ static st_code choose_entrants(st_run *run, run_problem *problem, int cache, fin
     return code;
 }
 
-static st_code race_entrants(st_run *run, run_problem *problem, int cache, final *all, st_error *error)
+// *lost: the worker was lost, with it all that was loaded; nothing was stored.
+static st_code race_entrants(st_run *run, run_problem *problem, int cache, final *all, bool *lost,
+                             st_error *why_lost, st_error *error)
 {
     int64_t ids[FINALISTS + 1];
     double *samples = NULL;
@@ -179,16 +197,18 @@ static st_code race_entrants(st_run *run, run_problem *problem, int cache, final
     for (size_t i = 0; i < all->count; i++)
         ids[i] = (int64_t)all->entrants[i].index;
     st_code code = st_link_race(run->timing, ids, all->count, run_cache_names[cache],
-                                samples_of(problem, FINAL_ROUNDS),
+                                samples_of(run, problem, FINAL_ROUNDS, FINAL_FACTOR),
                                 (int64_t)run->options->seed + 1, run->options->time_limit + 120, &samples,
                                 &all->rounds, &all->state, &trouble, &why);
     if (code != ST_OK) {
         *error = why;
         return code;
     }
-    if (trouble != ST_TROUBLE_NONE)
-        return st_fail(error, ST_FAILED, "run again; it resumes", "the finals of %s broke off: %s",
-                       problem->text, why.what);
+    *lost = trouble != ST_TROUBLE_NONE;
+    if (*lost) {
+        *why_lost = why;
+        return ST_OK;
+    }
     run->throttled_samples += all->state.dropped * all->count;
     code = st_store_begin(run->store, error);
     bool begun = code == ST_OK;
@@ -224,6 +244,7 @@ static void find_ties(const st_run *run, final *all)
                                        run->options->seed + i);
         bool clearly_slower = one->ratio.low > 1 && one->ratio.centre - 1 >= least_gap;
         one->tied = i == all->fastest || !clearly_slower;
+        one->near = one->tied && one->ratio.centre - 1 < least_gap;
     }
 }
 
@@ -247,7 +268,18 @@ static bool simpler(const st_run *run, const run_problem *problem, const finalis
     return far != other ? far < other : a->median < b->median;
 }
 
-// The simplest of the tied set that is right on the breaking sizes; then the others by time. -1: none.
+// A wide interval ties with what is likely slower, so simplicity decides only among those whose medians are
+// within the least gap too; then come the other tied ones and the rest, by time.
+static bool better(const st_run *run, const run_problem *problem, const finalist *a, const finalist *b)
+{
+    if (a->near != b->near)
+        return a->near;
+    if (a->near)
+        return simpler(run, problem, a, b);
+    return a->tied != b->tied ? a->tied : a->median < b->median;
+}
+
+// The best that is right on the breaking sizes; -1: none.
 static st_code pick_winner(st_run *run, run_problem *problem, final *all, int *winner, st_error *error)
 {
     bool refused[FINALISTS + 1] = {false};
@@ -256,13 +288,8 @@ static st_code pick_winner(st_run *run, run_problem *problem, final *all, int *w
     for (size_t attempt = 0; attempt < all->count && *winner < 0 && code == ST_OK; attempt++) {
         int best = -1;
         for (size_t i = 0; i < all->count; i++) {
-            const finalist *one = &all->entrants[i];
-            if (refused[i])
-                continue;
-            if (best < 0 || (one->tied && !all->entrants[best].tied) ||
-                (one->tied == all->entrants[best].tied &&
-                 (one->tied ? simpler(run, problem, one, &all->entrants[best])
-                            : one->median < all->entrants[best].median)))
+            if (!refused[i] &&
+                (best < 0 || better(run, problem, &all->entrants[i], &all->entrants[best])))
                 best = (int)i;
         }
         char *detail = NULL;
@@ -273,12 +300,9 @@ static st_code pick_winner(st_run *run, run_problem *problem, final *all, int *w
             *winner = best;
         else if (code == ST_OK) {
             refused[best] = true;
-            run->result->outcomes[ST_OUTCOME_CORRECT]--;
-            run->result->outcomes[candidate->outcome]++;
-            problem->failed++;
             run_note(run, "%s: a finalist is wrong at another size and is out: %s", problem->text,
                      detail ? detail : "");
-            code = run_store_candidate(run, problem, candidate, detail, error);
+            code = demote(run, problem, candidate, detail, error);
         }
         st_free(detail);
     }
@@ -310,6 +334,7 @@ static st_code store_winner(st_run *run, run_problem *problem, int cache, final 
     st_config standard;
     st_config_default(run->tmpl, &standard);
     const finalist *best = &all->entrants[winner], *base = NULL;
+    unsigned long failed = st_allocations_failed(); // of intervals and ties: the row is whole, or not stored
     int tied = 0;
     for (size_t i = 0; i < all->count; i++) {
         tied += all->entrants[i].tied;
@@ -335,10 +360,10 @@ static st_code store_winner(st_run *run, run_problem *problem, int cache, final 
         row.speedup_low = ratio.low;
         row.speedup_high = ratio.high;
     }
-    char note[160];
+    char note[200];
     if (row.tied > 1)
-        snprintf(note, sizeof note, "%d configurations tie; this one has the fewest registers, then is "
-                                    "nearest the default", row.tied);
+        snprintf(note, sizeof note, "%d configurations tie; of those as fast within 0.5 %% this one has the "
+                                    "fewest registers, then is nearest the default", row.tied);
     row.note = row.tied > 1 ? note : NULL;
     json_t *ties = describe_ties(run, problem, all);
     st_text text;
@@ -346,8 +371,8 @@ static st_code store_winner(st_run *run, run_problem *problem, int cache, final 
     st_json_print(ties, &text);
     json_decref(ties);
     row.ties_json = st_text_take(&text);
-    st_code code = row.ties_json ? st_store_winner(run->store, &row, error)
-                                 : st_fail_memory(error, "storing a winner");
+    bool whole = row.ties_json && st_allocations_failed() == failed;
+    st_code code = whole ? st_store_winner(run->store, &row, error) : st_fail_memory(error, "storing a winner");
     st_free(row.ties_json);
     return code;
 }
@@ -356,14 +381,33 @@ static st_code final_of(st_run *run, run_problem *problem, int cache, bool *won,
 {
     final all = {0};
     int winner = -1;
-    st_code code = choose_entrants(run, problem, cache, &all, error);
-    if (code == ST_OK && all.count)
-        code = race_entrants(run, problem, cache, &all, error);
+    bool lost = true;
+    st_error why = {0};
+    st_code code = ST_OK;
+    for (int attempt = 0; attempt < FINAL_ATTEMPTS && lost && code == ST_OK; attempt++) {
+        final_release(&all);
+        all = (final){0};
+        code = choose_entrants(run, problem, cache, &all, error);
+        lost = false;
+        if (code == ST_OK && all.count)
+            code = race_entrants(run, problem, cache, &all, &lost, &why, error);
+    }
+    if (code == ST_OK && lost) {
+        run_note(run, "%s: no winner in the %s cache, the finals broke off %d times: %s", problem->text,
+                 run_cache_names[cache], FINAL_ATTEMPTS, why.what);
+        final_release(&all);
+        return ST_OK;
+    }
     for (size_t i = 0; i < all.count && code == ST_OK; i++)
         code = run_unload(run, run->timing, &problem->candidates[all.entrants[i].index],
                           (int64_t)all.entrants[i].index, error);
+    // An interval that could not be computed is NaN, and NaN would be a tie: no winner rather than a wrong one.
+    unsigned long failed = st_allocations_failed();
     if (code == ST_OK && all.count) {
         find_ties(run, &all);
+        code = st_allocations_failed() == failed ? ST_OK : st_fail_memory(error, "comparing the finalists");
+    }
+    if (code == ST_OK && all.count) {
         code = pick_winner(run, problem, &all, &winner, error);
     }
     if (code == ST_OK && winner >= 0) {

@@ -65,6 +65,8 @@ typedef struct run_problem {
     int64_t key;               // in the store
     st_space *space;
     run_candidate *candidates; // those chosen, in the order of trial
+    run_candidate standard;    // without references: the default, whose outputs others must equal. Never
+                               // among `candidates`, its id in a worker is candidate_count
     st_config_index index;     // of the candidates, by configuration
     size_t candidate_count;
     double bytes;              // moved by one run, NaN unknown
@@ -124,6 +126,8 @@ st_code run_group_compile(st_run *run, st_error *error);  // classes and program
 void run_group_release(st_run *run);
 // Takes what the pool has; waits up to `seconds` for something.
 st_code run_pump(st_run *run, double seconds, st_error *error);
+// Waits until the program of a class is compiled, or failed to.
+st_code run_await(st_run *run, size_t class_index, st_error *error);
 
 // --- run_candidates.c: choosing, loading, verifying
 st_code run_choose(st_run *run, run_problem *problem, st_error *error);
@@ -138,6 +142,8 @@ st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candid
                    st_data data, uint64_t rotation, char **detail, st_error *error);
 void run_fail(run_candidate *candidate, st_outcome outcome, char **detail, const char *format, ...)
     ST_PRINTF(4, 5);
+void run_fail_by_trouble(run_candidate *candidate, st_trouble trouble, const char *when, const st_error *why,
+                         char **detail);
 
 // --- run_screen.c
 st_code run_screen(st_run *run, run_problem *problem, st_error *error);

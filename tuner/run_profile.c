@@ -183,7 +183,9 @@ static st_code count_loaded(st_run *run, run_problem *problem, st_error *error)
     if (code == ST_OK)
         code = st_link_counters(run->profiling, ids, COUNTED_MOST, names, metric_count, profile_limit, &reply,
                                 &trouble, &why);
-    if (code == ST_OK && trouble != ST_TROUBLE_NONE)
+    if (code == ST_OK && trouble == ST_TROUBLE_REFUSED && why.code == ST_DENIED)
+        code = counters_gone(run, &why, error);
+    else if (code == ST_OK && trouble != ST_TROUBLE_NONE)
         code = stumbled(run, problem, &why, error);
     const json_t *rows = json_object_get(reply, "values");
     double seconds = st_json_number_or_nan(reply, "seconds");

@@ -25,16 +25,20 @@ typedef struct chunk {
     size_t count;
 } chunk;
 
-// The next candidates whose programs are compiled (or failed).
+static bool is_waiting(const st_run *run, const run_candidate *candidate)
+{
+    return run->programs[run->classes[candidate->class_index].program].state == PROGRAM_WAITING;
+}
+
+// The next candidates whose programs are compiled (or failed); none before the program of what they are
+// compared with.
 static void gather(st_run *run, run_problem *problem, bool *taken, chunk *out)
 {
     out->count = 0;
+    if (!run->has_reference && is_waiting(run, &problem->standard))
+        return;
     for (size_t i = 0; i < problem->candidate_count && out->count < CHUNK; i++) {
-        const run_candidate *candidate = &problem->candidates[i];
-        if (taken[i])
-            continue;
-        const run_program *program = &run->programs[run->classes[candidate->class_index].program];
-        if (program->state == PROGRAM_WAITING)
+        if (taken[i] || is_waiting(run, &problem->candidates[i]))
             continue;
         taken[i] = true;
         out->detail[out->count] = NULL;
@@ -42,8 +46,36 @@ static void gather(st_run *run, run_problem *problem, bool *taken, chunk *out)
     }
 }
 
+// Keeps the default's outputs; *fails with what it says when it cannot, *lost when a worker went with it.
+static st_code capture_once(st_run *run, run_problem *problem, st_data data, uint64_t rotation, char **fails,
+                            bool *lost, st_error *error)
+{
+    run_candidate *standard = &problem->standard;
+    int64_t id = (int64_t)problem->candidate_count;
+    st_trouble trouble = ST_TROUBLE_NONE;
+    st_error why = {0};
+    unsigned before = st_link_generation(run->timing);
+    standard->stage = STAGE_NEW;
+    st_code code = run_load(run, run->timing, &problem->problem, standard, id, fails, error);
+    if (code == ST_OK && standard->stage != STAGE_DONE) {
+        code = st_link_capture(run->timing, id, data, rotation, run->options->time_limit, &trouble, &why);
+        if (code != ST_OK)
+            *error = why;
+        else if (trouble != ST_TROUBLE_NONE && !(*fails = st_strdup(why.what)))
+            code = st_fail_memory(error, "keeping the default's outputs");
+    }
+    bool timeout = trouble == ST_TROUBLE_TIMEOUT ||
+                   (standard->stage == STAGE_DONE && standard->outcome == ST_OUTCOME_TIMEOUT);
+    *lost = !timeout && st_link_generation(run->timing) != before;
+    run->captured.known = code == ST_OK && !*fails && !*lost;
+    run->captured.generation = before;
+    run->captured.data = data;
+    run->captured.rotation = rotation;
+    return code;
+}
+
 // Without references the default's outputs are the reference; they must stand in the worker before anything
-// is compared with them.
+// is compared with them. A worker may be lost for other reasons than the default: it gets three.
 static st_code capture_default(st_run *run, run_problem *problem, st_data data, uint64_t rotation,
                                st_error *error)
 {
@@ -52,22 +84,20 @@ static st_code capture_default(st_run *run, run_problem *problem, st_data data, 
     if (run->captured.known && run->captured.generation == st_link_generation(run->timing) &&
         run->captured.data == data && run->captured.rotation == rotation)
         return ST_OK;
-    run_candidate *standard = &problem->candidates[0];
-    char *detail = NULL;
-    st_trouble trouble = ST_TROUBLE_NONE;
-    st_error why = {0};
-    st_code code = run_load(run, run->timing, &problem->problem, standard, 0, &detail, error);
-    if (code == ST_OK && standard->stage != STAGE_DONE)
-        code = st_link_capture(run->timing, 0, data, rotation, run->options->time_limit, &trouble, &why);
-    if (code == ST_OK && (standard->stage == STAGE_DONE || trouble != ST_TROUBLE_NONE))
+    char *fails = NULL;
+    bool lost = true;
+    st_code code = ST_OK;
+    run->captured.known = false;
+    for (int attempt = 0; attempt < 3 && lost && code == ST_OK; attempt++) {
+        st_free(fails);
+        fails = NULL;
+        code = capture_once(run, problem, data, rotation, &fails, &lost, error);
+    }
+    if (code == ST_OK && !run->captured.known)
         code = st_fail(error, ST_NOTHING, "mend the default, or add a `reference` to the template",
                        "the default configuration, which others are compared with, fails: %s",
-                       trouble != ST_TROUBLE_NONE ? why.what : detail ? detail : "");
-    st_free(detail);
-    run->captured.known = code == ST_OK;
-    run->captured.generation = st_link_generation(run->timing);
-    run->captured.data = data;
-    run->captured.rotation = rotation;
+                       fails ? fails : "its worker is lost each time");
+    st_free(fails);
     return code;
 }
 
@@ -103,9 +133,7 @@ st_code run_time(st_run *run, run_problem *problem, run_candidate *candidate, in
     if (code != ST_OK)
         *error = why;
     else if (trouble != ST_TROUBLE_NONE) {
-        candidate->loaded = false;
-        run_fail(candidate, trouble == ST_TROUBLE_TIMEOUT ? ST_OUTCOME_TIMEOUT : ST_OUTCOME_CRASH, detail,
-                 "while timing: %s", why.what);
+        run_fail_by_trouble(candidate, trouble, "while timing: ", &why, detail);
     } else {
         candidate->series[cache].median_ns = st_median(taken, count);
         candidate->series[cache].rounds++;

@@ -175,8 +175,10 @@ st_code run_store_problem(st_run *run, run_problem *problem, st_error *error)
             if (axis->values[v].number == value)
                 st_text_addf(&words, "%s%s", words.length ? "_" : "", axis->values[v].word);
     }
-    st_code code = st_store_problem(run->store, tmpl->family, problem->text, type ? type->name : NULL,
-                                    words.length ? st_text_string(&words) : NULL, n, &problem->key, error);
+    const char *operation = words.length ? st_text_string(&words) : NULL;
+    st_code code = words.failed ? st_fail_memory(error, "storing a problem")
+                                : st_store_problem(run->store, tmpl->family, problem->text, type ? type->name : NULL,
+                                                   operation, n, &problem->key, error);
     st_text_release(&words);
     return code;
 }
@@ -184,7 +186,7 @@ st_code run_store_problem(st_run *run, run_problem *problem, st_error *error)
 // Resident warps of the first launch as a share of what an SM holds.
 static double occupancy(const st_run *run, const run_candidate *candidate)
 {
-    if (candidate->first.blocks_per_sm < 0 || run->device.threads_per_sm <= 0)
+    if (candidate->first.blocks_per_sm < 0 || !candidate->first_block || run->device.threads_per_sm <= 0)
         return NAN;
     uint32_t warps = (candidate->first_block + 31) / 32;
     return (double)warps * 32 * candidate->first.blocks_per_sm / (double)run->device.threads_per_sm;
@@ -245,6 +247,8 @@ st_code run_store_samples(st_run *run, const run_candidate *candidate, const cha
                               .taken_ms = st_clock_unix_ms()};
     snprintf(row.phase, sizeof row.phase, "%s", phase);
     snprintf(row.cache, sizeof row.cache, "%s", run_cache_names[cache]);
+    if (count && isnan(row.median_ns))
+        return st_fail_memory(error, "storing samples");
     return st_store_measurement(run->store, &row, error);
 }
 
@@ -264,10 +268,10 @@ st_code run_store_end(st_run *run, bool finished, st_error *error)
     st_text_init(&text);
     if (summary)
         st_json_print(summary, &text);
-    json_decref(summary);
     st_code code = st_store_session_end(run->store, run->session,
                                         finished ? ST_SESSION_FINISHED : ST_SESSION_INTERRUPTED,
-                                        st_text_string(&text), error);
+                                        summary && !text.failed ? st_text_string(&text) : NULL, error);
+    json_decref(summary);
     st_text_release(&text);
     return code;
 }

@@ -81,7 +81,9 @@ class Place:
 
     def words(self, template, *words):
         path = template if template.endswith(".cu") else os.path.join(TEMPLATES, template + ".cu")
-        return ("tune", path, "--device", "emu", *words)
+        # Without a budget: what is tried must not depend on how busy the machine is.
+        budget = () if "--budget" in words else ("--budget", "none")
+        return ("tune", path, "--device", "emu", *words, *budget)
 
     # --- the store ---------------------------------------------------------------------------------------------
     def rows(self, sql, *values):

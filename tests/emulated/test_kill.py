@@ -97,7 +97,7 @@ class Parent(harness.Case):
 
     def test_a_problem_that_has_won_is_left_alone(self):
         place = self.place()
-        words = place.words("typed", "--size", "512,1Ki", "--budget", "5s")
+        words = place.words("typed", "--size", "512,1Ki", "--budget", "60s")
         process = place.start(*words)
         place.wait_until(lambda: self.winners(place) >= 2, 60, "the first problem has its winners")
         process.kill()

@@ -32,7 +32,7 @@ static const char *once_file, *count_file; // NULL: not asked for
 
 // --- counting ---------------------------------------------------------------------------------------------
 
-enum { PLACES = 1 << 14, CALLERS = 10, SKIPPED_CALLERS = 2 };
+enum { PLACES = 1 << 14, CALLERS = 6, SKIPPED_CALLERS = 2 };
 static atomic_ulong passes[ST_FAULT_KINDS];
 static struct place {
     atomic_ulong callers; // their hash; 0: free

@@ -1,28 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariant: nothing here aborts, and every allocation passes the fault point (fault.c).
+// Invariant: nothing here aborts; every allocation passes the fault point (fault.c), and one that fails is counted.
 #include "tuner/base/memory.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static atomic_ulong failures;
+
+unsigned long st_allocations_failed(void)
+{
+    return atomic_load(&failures);
+}
+
+static void *counted(void *block)
+{
+    if (!block)
+        atomic_fetch_add(&failures, 1);
+    return block;
+}
+
 void *st_malloc(size_t bytes)
 {
-    return st_fault_here(ST_FAULT_ALLOCATION) ? NULL : malloc(bytes ? bytes : 1);
+    return counted(st_fault_here(ST_FAULT_ALLOCATION) ? NULL : malloc(bytes ? bytes : 1));
 }
 
 void *st_calloc(size_t count, size_t bytes)
 {
-    if (st_fault_here(ST_FAULT_ALLOCATION))
-        return NULL;
-    return calloc(count ? count : 1, bytes ? bytes : 1);
+    bool fails = st_fault_here(ST_FAULT_ALLOCATION);
+    return counted(fails ? NULL : calloc(count ? count : 1, bytes ? bytes : 1));
 }
 
 void *st_realloc(void *block, size_t bytes)
 {
-    return st_fault_here(ST_FAULT_ALLOCATION) ? NULL : realloc(block, bytes ? bytes : 1);
+    return counted(st_fault_here(ST_FAULT_ALLOCATION) ? NULL : realloc(block, bytes ? bytes : 1));
 }
 
 void *st_grow(void *block, size_t *capacity, size_t wanted, size_t bytes)
@@ -33,7 +47,7 @@ void *st_grow(void *block, size_t *capacity, size_t wanted, size_t bytes)
     if (grown < wanted)
         grown = wanted;
     if (bytes && grown > SIZE_MAX / bytes)
-        return NULL;
+        return counted(NULL);
     void *larger = st_realloc(block, grown * bytes);
     if (larger)
         *capacity = grown;

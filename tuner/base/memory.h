@@ -18,6 +18,9 @@ char *st_strdup(const char *text);
 char *st_strndup(const char *text, size_t length);
 char *st_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void st_free(void *block);
+// How many of these failed since the process began. What makes one thing out of many small parts (a page, a
+// winner) asks before and after, so that a part that is missing is noticed although nobody looked at it.
+unsigned long st_allocations_failed(void);
 
 // --- fault points ---------------------------------------------------------------------------
 // A fault point is a place where something of the outside world can fail. Kinds are counted apart.

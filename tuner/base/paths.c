@@ -58,18 +58,22 @@ st_code st_paths_shipped(const char *relative, st_text *out, st_error *error)
     char folder[4096];
     own_folder(folder, sizeof folder);
     const char *share = getenv("SIMTUNE_SHARE");
+    unsigned long failed = st_allocations_failed();
     char *places[] = {share ? st_format("%s/%s", share, relative) : NULL,
                       st_format("%s/../share/simtune/%s", folder, relative),
                       st_format("%s/%s", SIMTUNE_SOURCE_FOLDER, relative),
                       st_format("%s/share/simtune/%s", folder, relative)};
     size_t count = sizeof places / sizeof places[0], found = count;
-    for (size_t i = 0; i < count && found == count; i++)
+    bool complete = st_allocations_failed() == failed; // else a later place could win
+    for (size_t i = 0; i < count && found == count && complete; i++)
         if (places[i] && access(places[i], R_OK) == 0)
             found = i;
     if (found < count)
         st_text_add(out, places[found]);
     for (size_t i = 0; i < count; i++)
         st_free(places[i]);
+    if (!complete)
+        return st_fail_memory(error, "finding a shipped file");
     if (found == count)
         return st_fail(error, ST_NOTHING,
                        "install simtune whole, or set SIMTUNE_SHARE to the folder that holds templates/",

@@ -136,7 +136,9 @@ bool st_text_to_int(const char *text, int64_t *value)
             return false;
     if (*at == '^') { // 2^20
         int64_t exponent, power = 1;
-        if (!isdigit((unsigned char)at[1]) || !st_text_to_int(at + 1, &exponent) || exponent > 63)
+        // Digits alone: the call for them must not meet a power again.
+        if (!at[1] || at[1 + strspn(at + 1, "0123456789")] || !st_text_to_int(at + 1, &exponent) ||
+            exponent > 63)
             return false;
         for (int64_t i = 0; i < exponent; i++)
             if (__builtin_mul_overflow(power, number, &power))

@@ -10,6 +10,7 @@
 #include "tuner/worker/messages.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,15 +146,14 @@ static void clear_away(const char *folder, const json_t *files)
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)files, name, value)
     {
-        char *path = is_below(name) ? st_format("%s/%s", folder, name) : NULL;
-        if (!path)
+        char path[PATH_MAX]; // no allocation: this also runs because one failed
+        if (!is_below(name) || snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
             continue;
         unlink(path);
         for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > strlen(folder);) {
             *slash = '\0';
             rmdir(path);
         }
-        st_free(path);
     }
     rmdir(folder);
 }

@@ -6,6 +6,7 @@
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
 #include "tuner/cli/tune_options.h"
+#include "tuner/cli/vary_table.h"
 #include "tuner/publish.h"
 
 #include <math.h>
@@ -251,14 +252,19 @@ static st_code publish(st_cli *cli, const st_template *tmpl, const st_tune_resul
     return code;
 }
 
-static st_code summarise(st_cli *cli, const st_tune_result *result, st_store *store, const char *cache,
-                         st_error *error)
+static st_code summarise(st_cli *cli, const st_tune_words *words, const st_tune_result *result, st_store *store,
+                         const char *cache, st_error *error)
 {
     st_text text;
     st_text_init(&text);
     st_summary_options options = {.cache = cache, .colour = cli->colour};
-    st_code code = cli->json ? st_summary_json(store, result->session_id, &text, error)
-                             : st_summary_text(store, result->session_id, &options, &text, error);
+    st_code code = ST_OK;
+    if (!cli->json) // first: the summary ends with the next command to try
+        code = st_vary_tables(store, words->options.tmpl, words->options.space.vary,
+                              words->options.space.vary_count, result->session_id, cache, &text, error);
+    if (code == ST_OK)
+        code = cli->json ? st_summary_json(store, result->session_id, &text, error)
+                         : st_summary_text(store, result->session_id, &options, &text, error);
     if (code == ST_OK)
         fprintf(cli->out, "%s%s", st_text_string(&text), cli->json ? "\n" : "");
     st_text_release(&text);
@@ -290,10 +296,10 @@ static st_code measure(st_cli *cli, st_tune_words *words, const st_cli_device *d
             fprintf(cli->talk, "note: resumed session %.12s: %zu candidates were measured before\n", result.session_id,
                     result.resumed_candidates);
         // Also after Ctrl-C: the best so far is reported.
-        bool some = result.problems_done > 0 && (code == ST_OK || code == ST_INTERRUPTED);
+        bool some = code == ST_OK ? result.problems_done > 0 : code == ST_INTERRUPTED && result.session_id[0];
         st_error later = {0};
-        st_code shown = some ? summarise(cli, &result, store, cache, &later) : ST_OK;
-        if (shown == ST_OK && some)
+        st_code shown = some ? summarise(cli, words, &result, store, cache, &later) : ST_OK;
+        if (shown == ST_OK && some && result.problems_done)
             shown = publish(cli, words->options.tmpl, &result, store, cache, &later);
         if (code == ST_OK && shown != ST_OK) {
             code = shown;

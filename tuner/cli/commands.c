@@ -29,7 +29,7 @@ static const st_option tune_options[] = {
     {"where", 'w', "EXPRESSION", true, "a further constraint on configurations"},
     {"determinism", 0, "LEVEL", false, "run_to_run or none (default: the family's guarantee)"},
     {"strategy", 0, "NAME", false, "exhaustive (default) or random"},
-    {"budget", 0, "BUDGET", false, "for each problem: 30s, 500 (configurations), or none (default 1.75s)"},
+    {"budget", 0, "BUDGET", false, "for each problem: 30s, 500 (configurations), or none (default 1.6s)"},
     {"seed", 0, "NUMBER", false, "of the order of trial (default 1)"},
     {"time-limit", 0, "SECONDS", false, "that one step of a candidate may take (default 10)"},
     {"counters", 0, "WHEN", false, "auto, off, or required (exit 5 when denied)"},

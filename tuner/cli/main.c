@@ -36,6 +36,7 @@ static int run_internal(const char *role)
 {
     enum { CHANNEL = 3 };
     signal(SIGINT, SIG_IGN); // the parent ends us in order
+    signal(SIGTERM, SIG_IGN);
     if (strcmp(role, "compile") == 0)
         return st_compile_child(CHANNEL);
     if (strcmp(role, "time") == 0)
@@ -109,6 +110,9 @@ static st_code run_command(const st_command *command, int argc, char **argv, cha
         st_text_release(&help);
     } else
         code = command->run(&cli, error);
+    // Printers do not check each text that they build.
+    if (code == ST_OK && st_allocations_failed() > 0)
+        code = st_fail_memory(error, "working; parts of what was printed may be missing");
     st_parsed_release(&parsed);
     return code;
 }

@@ -170,7 +170,7 @@ static st_code read_budget(const char *word, st_tune_options *options, st_error 
     options->budget_seconds = 0;
     options->budget_candidates = 0;
     if (!word) {
-        options->budget_seconds = 1.75;
+        options->budget_seconds = 1.6;
         return ST_OK;
     }
     if (strcmp(word, "none") == 0)

@@ -3,6 +3,8 @@
 // device has loaded the code.
 #include "tuner/gpu/compile.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +32,9 @@ static int number_before(const char *line, const char *unit) {
     const char *digits = at;
     while (digits > line && digits[-1] >= '0' && digits[-1] <= '9')
         --digits;
-    return digits == at ? -1 : atoi(digits);
+    errno = 0;
+    long number = digits == at ? -1 : strtol(digits, NULL, 10);
+    return errno || number > INT_MAX ? -1 : (int)number; // a log may hold anything
 }
 
 bool st_compile_kernel_facts(const char *log, const char *lowered_name, int *registers,

@@ -280,11 +280,12 @@ ST_EMU_ON_FIBER static bool is_known(const access_work *work, uint32_t id)
                               &check->contexts[id - check->window]);
 }
 
-ST_EMU_ON_FIBER static bool both_strong(const st_emu_context *a, const st_emu_context *b)
+ST_EMU_ON_FIBER static bool both_strong(const st_emu_context *a, const st_emu_context *b,
+                                        bool two_kernels)
 {
     if (!(a->kind & b->kind & SIMTUNE_EMU_STRONG))
         return false;
-    return a->block == b->block || !((a->kind | b->kind) & ST_EMU_NARROW);
+    return (a->block == b->block && !two_kernels) || !((a->kind | b->kind) & ST_EMU_NARROW);
 }
 
 // A write after a write: whether it changes anything is seen once it has been made, which is before
@@ -326,7 +327,7 @@ ST_EMU_ON_FIBER static void need_order(const access_work *work, uint32_t id, siz
         return;
     const st_emu_context *other = &check->contexts[id - check->window];
     bool other_kernel = id < check->launch_first;
-    if (both_strong(&work->by, other) && !other_kernel)
+    if (both_strong(&work->by, other, other_kernel))
         return;
     describe_bytes(check, work->region, off, bytes, check->finding.what,
                    sizeof check->finding.what);

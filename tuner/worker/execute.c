@@ -29,6 +29,15 @@ st_code wk_get_candidate(st_worker *worker, const json_t *request, wk_candidate 
     return ST_OK;
 }
 
+// One that has been told what to run.
+st_code wk_get_planned(st_worker *worker, const json_t *request, wk_candidate **out, st_error *error)
+{
+    st_code code = wk_get_candidate(worker, request, out, error);
+    if (code == ST_OK && !(*out)->plan.temp_counts)
+        code = st_fail(error, ST_FAILED, NULL, "candidate %lld has no plan yet", (long long)(*out)->id);
+    return code;
+}
+
 void wk_candidate_release(st_worker *worker, wk_candidate *candidate)
 {
     if (candidate->module)

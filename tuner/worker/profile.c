@@ -85,7 +85,7 @@ st_code wk_stalls(st_worker *worker, const st_frame *request, wk_reply *reply, s
     wk_candidate *candidate;
     int64_t minimum;
     st_stall_profile profile = {0};
-    st_code code = wk_get_candidate(worker, request->json, &candidate, error);
+    st_code code = wk_get_planned(worker, request->json, &candidate, error);
     if (code == ST_OK)
         code = st_json_get_int(request->json, "minimum", &minimum, error);
     if (code == ST_OK)
@@ -161,8 +161,8 @@ st_code wk_counters(st_worker *worker, const st_frame *request, wk_reply *reply,
         runs[i] = (profiled_run){
             worker, wk_candidate_find(worker, json_integer_value(json_array_get(ids, i)))};
         contexts[i] = &runs[i];
-        if (!runs[i].candidate)
-            code = st_fail(error, ST_FAILED, NULL, "a candidate to count is not loaded");
+        if (!runs[i].candidate || !runs[i].candidate->plan.temp_counts)
+            code = st_fail(error, ST_FAILED, NULL, "a candidate to count is not loaded or has no plan");
     }
     if (code == ST_OK)
         code = st_profiler_counters(worker->profiler, run_once, contexts, count, names, name_count, values,

@@ -152,6 +152,8 @@ static st_code read_cache_word(const json_t *request, timing *how, st_error *err
     const char *cache;
     st_code code = st_json_get_string(request, "cache", &cache, error);
     how->cold = code == ST_OK && strcmp(cache, "cold") == 0;
+    if (code == ST_OK && !how->cold && strcmp(cache, "warm") != 0)
+        return st_fail(error, ST_FAILED, NULL, "there is no state %s of the cache", cache);
     return code;
 }
 
@@ -171,7 +173,7 @@ st_code wk_time(st_worker *worker, const st_frame *request, wk_reply *reply, st_
     wk_candidate *candidate;
     int64_t wanted;
     timing how;
-    st_code code = wk_get_candidate(worker, request->json, &candidate, error);
+    st_code code = wk_get_planned(worker, request->json, &candidate, error);
     if (code == ST_OK)
         code = st_json_get_int(request->json, "samples", &wanted, error);
     if (code == ST_OK)
@@ -248,8 +250,8 @@ static st_code race_read(st_worker *worker, const json_t *request, race *out, st
     for (size_t i = 0; i < out->count; i++) {
         out->order[i] = i;
         out->candidates[i] = wk_candidate_find(worker, json_integer_value(json_array_get(list, i)));
-        if (!out->candidates[i])
-            return st_fail(error, ST_FAILED, NULL, "a finalist is not loaded");
+        if (!out->candidates[i] || !out->candidates[i]->plan.temp_counts)
+            return st_fail(error, ST_FAILED, NULL, "a finalist is not loaded or has no plan");
     }
     return ST_OK;
 }
@@ -269,6 +271,19 @@ static st_code race_settle(st_worker *worker, race *all, st_error *error)
     return code;
 }
 
+// How many of the candidates from `first` on may stand behind one gate: together they must fit the queue.
+static size_t race_behind_gate(const race *all, size_t first)
+{
+    size_t count = 0, operations = 0;
+    while (first + count < all->count && count < SAMPLES_MOST) {
+        operations += 3 + (size_t)all->how.batch * all->ordered[first + count]->plan.step_count;
+        if (count && operations > QUEUE_MOST)
+            break;
+        count++;
+    }
+    return count;
+}
+
 static st_code race_round(st_worker *worker, race *all, st_random *random, double *row, st_error *error)
 {
     st_random_shuffle(random, all->order, all->count);
@@ -276,8 +291,7 @@ static st_code race_round(st_worker *worker, race *all, st_random *random, doubl
         all->ordered[i] = all->candidates[all->order[i]];
     st_code code = ST_OK;
     for (size_t i = 0; i < all->count && code == ST_OK;) {
-        size_t at_once = samples_behind_gate(all->ordered[i], all->how);
-        size_t now = all->count - i < at_once ? all->count - i : at_once;
+        size_t now = race_behind_gate(all, i);
         code = measure(worker, all->ordered + i, now, all->how, all->taken + i, error);
         i += now;
     }

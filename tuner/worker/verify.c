@@ -165,7 +165,7 @@ static st_code begin(st_worker *worker, const st_frame *request, wk_candidate **
                      st_error *error)
 {
     int64_t data, rotation;
-    st_code code = wk_get_candidate(worker, request->json, candidate, error);
+    st_code code = wk_get_planned(worker, request->json, candidate, error);
     if (code == ST_OK)
         code = st_json_get_int(request->json, "data", &data, error);
     if (code == ST_OK)

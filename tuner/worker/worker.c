@@ -20,6 +20,24 @@ static st_code ready(wk_reply *reply, st_error *error)
     return reply->json ? ST_OK : st_fail_memory(error, "answering");
 }
 
+static void release_device(st_worker *worker)
+{
+    for (size_t i = 0; i < sizeof worker->events / sizeof worker->events[0]; i++) {
+        if (worker->events[i])
+            worker->ops->event_free(worker->gpu, worker->events[i]);
+        worker->events[i] = NULL;
+    }
+    if (worker->flush)
+        worker->ops->release(worker->gpu, worker->flush);
+    if (worker->scratch)
+        worker->ops->release(worker->gpu, worker->scratch);
+    worker->flush = worker->scratch = 0;
+    st_monitor_close(worker->monitor);
+    worker->monitor = NULL;
+    worker->ops->close(worker->gpu);
+    worker->gpu = NULL;
+}
+
 static st_code request_open(st_worker *worker, const st_frame *request, wk_reply *reply,
                             st_error *error)
 {
@@ -56,8 +74,11 @@ static st_code request_open(st_worker *worker, const st_frame *request, wk_reply
     size_t available = 0, total = 0;
     if (code == ST_OK)
         code = worker->ops->memory(worker->gpu, &available, &total, error);
-    if (code != ST_OK)
+    if (code != ST_OK) { // half open is not open
+        if (worker->gpu)
+            release_device(worker);
         return code;
+    }
     worker->gate_host = flag;
     *worker->gate_host = 1;
     reply->json = json_pack("{s:s, s:o, s:I, s:I}", "type", "opened", "facts",
@@ -84,6 +105,10 @@ static st_code request_support(st_worker *worker, const st_frame *request, wk_re
         code = wk_measure_tick(worker, &worker->tick_ns, error);
     if (code == ST_OK)
         reply->json = json_pack("{s:s, s:f}", "type", "ready", "tick_ns", worker->tick_ns);
+    else if (worker->support_module && !worker->ops->is_lost(worker->gpu)) {
+        worker->ops->unload(worker->gpu, worker->support_module);
+        worker->support_module = NULL;
+    }
     return code;
 }
 
@@ -287,6 +312,23 @@ static st_code handle(st_worker *worker, const st_frame *request, wk_reply *repl
     return st_fail(error, ST_FAILED, NULL, "there is no request %s", type);
 }
 
+// The words of an error may be cut within a character, which JSON refuses: then only ASCII goes through, since
+// no answer at all would be taken for a crash of the candidate.
+static json_t *describe_failure(st_code code, st_error *error, bool lost)
+{
+    for (int attempt = 0; attempt < 2; attempt++) {
+        json_t *json = json_pack("{s:s, s:i, s:s, s:s, s:b}", "type", "failed", "code", (int)code, "what",
+                                 error->what, "remedy", error->remedy, "lost", (int)lost);
+        if (json)
+            return json;
+        for (char *at = error->what; *at; at++)
+            *at = (unsigned char)*at > 126 ? '?' : *at;
+        for (char *at = error->remedy; *at; at++)
+            *at = (unsigned char)*at > 126 ? '?' : *at;
+    }
+    return NULL;
+}
+
 static bool answer(st_worker *worker, const st_frame *request)
 {
     st_error error = {0};
@@ -297,8 +339,7 @@ static bool answer(st_worker *worker, const st_frame *request)
     if (code != ST_OK) {
         bool lost = worker->gpu && worker->ops->is_lost(worker->gpu);
         json_decref(reply.json);
-        reply.json = json_pack("{s:s, s:i, s:s, s:s, s:b}", "type", "failed", "code", (int)code, "what",
-                               error.what, "remedy", error.remedy, "lost", (int)lost);
+        reply.json = describe_failure(code, &error, lost);
     }
     bool sent = reply.json && st_channel_send(worker->fd, reply.json, reply.blob, reply.blob_length,
                                               NULL) == ST_OK;
@@ -317,15 +358,7 @@ static void close_worker(st_worker *worker)
     wk_modules_release(worker);
     if (worker->support_module)
         worker->ops->unload(worker->gpu, worker->support_module);
-    for (size_t i = 0; i < sizeof worker->events / sizeof worker->events[0]; i++)
-        if (worker->events[i])
-            worker->ops->event_free(worker->gpu, worker->events[i]);
-    if (worker->flush)
-        worker->ops->release(worker->gpu, worker->flush);
-    if (worker->scratch)
-        worker->ops->release(worker->gpu, worker->scratch);
-    st_monitor_close(worker->monitor);
-    worker->ops->close(worker->gpu);
+    release_device(worker);
 }
 
 int st_worker_main(int channel_fd, bool profiles)

@@ -140,5 +140,6 @@ st_code wk_flush_cache(st_worker *worker, st_error *error);
 // Smallest difference that the events' clock can tell, in nanoseconds.
 st_code wk_measure_tick(st_worker *worker, double *tick_ns, st_error *error);
 st_code wk_get_candidate(st_worker *worker, const json_t *request, wk_candidate **out, st_error *error);
+st_code wk_get_planned(st_worker *worker, const json_t *request, wk_candidate **out, st_error *error);
 
 #endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the assembler says of a kernel (st_compile_kernel_facts). The input: the kernel's name on a line,
+// then the log.
+#include "tests/fuzz/fuzz.h"
+
+#include "tuner/gpu/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *name = fuzz_line(&data, &size);
+    if (!name)
+        return 0;
+    char *log = fuzz_string(data, size);
+    int registers, spills, smem;
+    bool known = st_compile_kernel_facts(log, name, &registers, &spills, &smem);
+    FUZZ_MUST(registers >= -1 && spills >= -1 && smem >= -1,
+              "%d registers, %d bytes of spills, %d of shared memory", registers, spills, smem);
+    FUZZ_MUST(known == (registers >= 0), "%d registers, and it says %d", registers, known);
+    FUZZ_MUST(!known || strstr(log, name), "it knows a kernel of which the log does not speak");
+    FUZZ_MUST(!st_compile_kernel_facts(NULL, name, &registers, &spills, &smem) && registers == -1,
+              "no log says something");
+    free(name);
+    free(log);
+    return 0;
+}
