@@ -3,6 +3,7 @@
 // --dry-run says what would be done.
 #include "reports/summary.h"
 #include "tuner/base/clock.h"
+#include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
 #include "tuner/cli/tune_options.h"
@@ -103,7 +104,7 @@ static st_code dry_run(st_cli *cli, const st_tune_words *words, const st_cli_dev
 
 // The reference device of the shipped history: the one with the fastest memory, then by name.
 typedef struct reference {
-    char name[96], uuid[48], date[ST_DATE_TEXT], session[ST_HASH_TEXT], problem[256], driver[32];
+    char name[96], uuid[48], date[ST_DATE_TEXT], driver[32];
     int cc, sm_count;
     double read_gbs;
 } reference;
@@ -130,22 +131,106 @@ static st_code consider(void *context, const st_answer *answer, st_error *error)
     at->best = (reference){.cc = answer->cc, .sm_count = answer->sm_count, .read_gbs = speed};
     snprintf(at->best.name, sizeof at->best.name, "%s", answer->device_name);
     snprintf(at->best.uuid, sizeof at->best.uuid, "%s", answer->device_uuid);
-    snprintf(at->best.session, sizeof at->best.session, "%s", answer->session_id);
-    snprintf(at->best.problem, sizeof at->best.problem, "%s", answer->problem);
     snprintf(at->best.driver, sizeof at->best.driver, "%s", answer->driver ? answer->driver : "");
     st_clock_date(answer->taken_ms, at->best.date);
     return ST_OK;
 }
 
-static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
-                              const st_list *types, const char *cache, st_error *error)
+// Keeps the choices whose type and words were asked for; sizes all serve.
+static size_t keep_asked(const st_tune_words *words, const st_template *tmpl, st_choice *choices, size_t count)
 {
-    st_publish wanted = {.device = from->uuid,
-                         .cc = from->cc,
-                         .sm_count = from->sm_count,
-                         .types = (const char *const *)types->items,
-                         .type_count = types->count,
-                         .cache = cache};
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool asked = false;
+        for (size_t p = 0; p < words->problem_count && !asked; p++) {
+            asked = true;
+            for (size_t x = 0; x < tmpl->axis_count; x++)
+                asked = asked && (tmpl->axes[x].kind == ST_AXIS_SIZE ||
+                                  choices[i].problem.value[x] == words->problems[p].value[x]);
+        }
+        if (asked)
+            choices[kept++] = choices[i];
+    }
+    return kept;
+}
+
+static void print_choice(st_cli *cli, const st_template *tmpl, const st_choice *choice, json_t *list)
+{
+    st_text problem, config;
+    char time[32];
+    st_text_init(&problem);
+    st_text_init(&config);
+    st_problem_text(tmpl, &choice->problem, &problem);
+    st_config_text(tmpl, &choice->config, &config);
+    add_duration(choice->median_ns, time, sizeof time);
+    if (cli->json)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "problem", st_text_string(&problem),
+                                              "configuration", st_text_string(&config), "median_ns",
+                                              st_json_number(choice->median_ns), "speedup",
+                                              st_json_number(choice->speedup)));
+    else
+        fprintf(cli->out, "%-28s %10s  %.2f x the default\n    %s\n", st_text_string(&problem), time,
+                choice->speedup, st_text_string(&config));
+    st_text_release(&config);
+    st_text_release(&problem);
+}
+
+// What the winner with the largest gain is faster by, from its counters.
+static st_code add_why(st_store *store, const st_template *tmpl, const st_choice *choices, size_t count,
+                       const char *cache, st_text *why, st_error *error)
+{
+    const st_choice *best = &choices[0];
+    for (size_t i = 1; i < count; i++)
+        if (choices[i].speedup > best->speedup)
+            best = &choices[i];
+    st_text problem;
+    st_text_init(&problem);
+    st_problem_text(tmpl, &best->problem, &problem);
+    st_code code = st_summary_why(store, best->session_id, st_text_string(&problem), cache, why, error);
+    st_text_release(&problem);
+    return code;
+}
+
+static st_code history_print(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
+                             const st_choice *choices, size_t count, const char *cache, const char *path,
+                             bool changed, st_error *error)
+{
+    st_text why;
+    st_text_init(&why);
+    json_t *list = json_array();
+    if (!cli->json)
+        fprintf(cli->out, "NOT TUNED HERE: figures of %s (sm_%d, %d SMs), driver %s, %s\n", from->name, from->cc,
+                from->sm_count, from->driver, from->date);
+    for (size_t i = 0; i < count; i++)
+        print_choice(cli, tmpl, &choices[i], list);
+    st_code code = add_why(store, tmpl, choices, count, cache, &why, error);
+    if (code == ST_OK && cli->json) {
+        json_t *all = json_pack("{s:s, s:b, s:s, s:i, s:i, s:s, s:s, s:s, s:s?, s:s, s:O}", "schema",
+                                "simtune.history/1", "tuned_here", 0, "device", from->name, "cc", from->cc,
+                                "sm_count", from->sm_count, "driver", from->driver, "date", from->date, "cache",
+                                cache, "header", path[0] ? path : NULL, "why", st_text_string(&why), "winners",
+                                list);
+        st_text text;
+        st_text_init(&text);
+        if (all)
+            st_json_print(all, &text);
+        fprintf(cli->out, "%s\n", st_text_string(&text));
+        st_text_release(&text);
+        json_decref(all);
+    } else if (code == ST_OK) {
+        if (path[0])
+            fprintf(cli->out, "%s %s\n", changed ? "wrote" : "unchanged:", path);
+        fprintf(cli->out, "%s", st_text_string(&why));
+    }
+    json_decref(list);
+    st_text_release(&why);
+    return code;
+}
+
+static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
+                              const st_tune_words *words, const char *cache, st_error *error)
+{
+    st_publish wanted = {.device = from->uuid, .cc = from->cc, .sm_count = from->sm_count, .cache = cache};
     st_choice *choices = NULL;
     size_t count = 0;
     st_text path;
@@ -154,24 +239,17 @@ static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *st
     st_code code = st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, error);
     st_emit_options options = {.cache = cache, .not_tuned_here = true, .command = cli->command_line};
     bool writes = !st_parsed_flag(cli->parsed, "no-header") && !st_parsed_flag(cli->parsed, "dry-run");
+    if (code == ST_OK) {
+        count = keep_asked(words, tmpl, choices, count);
+        if (!count)
+            code = st_fail(error, ST_NOTHING, "simtune query shows what there is; tune the rest on a GPU",
+                           "the history of %s has no winner of that type and operation", from->name);
+    }
     if (code == ST_OK && writes)
         code = st_header_publish(tmpl, choices, count, &options, st_parsed_text(cli->parsed, "output"), &path,
                                  &changed, error);
-    for (size_t i = 0; i < count && code == ST_OK; i++) {
-        st_text problem, config;
-        char time[32];
-        st_text_init(&problem);
-        st_text_init(&config);
-        st_problem_text(tmpl, &choices[i].problem, &problem);
-        st_config_text(tmpl, &choices[i].config, &config);
-        add_duration(choices[i].median_ns, time, sizeof time);
-        fprintf(cli->out, "%-28s %10s  %.2f x the default  %s\n", st_text_string(&problem), time,
-                choices[i].speedup, st_text_string(&config));
-        st_text_release(&config);
-        st_text_release(&problem);
-    }
-    if (code == ST_OK && path.length)
-        fprintf(cli->out, "%s %s\n", changed ? "wrote" : "unchanged:", st_text_string(&path));
+    if (code == ST_OK)
+        code = history_print(cli, tmpl, store, from, choices, count, cache, st_text_string(&path), changed, error);
     st_text_release(&path);
     st_free(choices);
     return code;
@@ -201,19 +279,8 @@ static st_code from_history(st_cli *cli, const st_template *tmpl, const st_tune_
         code = st_fail(error, ST_NOTHING, "run it on a machine with a GPU; simtune doctor tells what is found here",
                        "%s, and no history of %s is known%s", cc > 0 ? "such a GPU is not here" : "no GPU is here",
                        tmpl->family, cc > 0 ? " for this arch" : "");
-    if (code == ST_OK) {
-        fprintf(cli->out, "NOT TUNED HERE: figures of %s (sm_%d, %d SMs), driver %s, %s\n", at.best.name, at.best.cc,
-                at.best.sm_count, at.best.driver, at.best.date);
-        code = history_header(cli, tmpl, store, &at.best, &words->types, cache, error);
-    }
-    if (code == ST_OK) {
-        st_text why;
-        st_text_init(&why);
-        code = st_summary_why(store, at.best.session, at.best.problem, cache, &why, error);
-        if (code == ST_OK && why.length)
-            fprintf(cli->out, "%s", st_text_string(&why));
-        st_text_release(&why);
-    }
+    if (code == ST_OK)
+        code = history_header(cli, tmpl, store, &at.best, words, cache, error);
     st_store_close(store);
     return code;
 }
