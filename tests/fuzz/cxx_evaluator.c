@@ -54,7 +54,7 @@ typedef struct reader {
     const long long *values;
     size_t count;
     int depth;
-    bool syntax, undefined;
+    bool syntax, undefined, zero;
 } reader;
 
 enum { DEPTH_MOST = 20000 };
@@ -200,6 +200,7 @@ static long long product(reader *in, bool live)
         if (!divides && !take(in, "%"))
             break;
         long long b = unary(in, live);
+        in->zero = in->zero || (live && b == 0);
         if (b == 0 || (b == -1 && a == LLONG_MIN))
             a = undefined(in, live);
         else
@@ -294,5 +295,5 @@ cxx_result cxx_evaluate(const char *text, const long long *values, size_t count,
     if (in.syntax || *in.at)
         return CXX_SYNTAX;
     *out = value;
-    return in.undefined ? CXX_UNDEFINED : CXX_VALUE;
+    return in.zero ? CXX_ZERO : in.undefined ? CXX_UNDEFINED : CXX_VALUE;
 }

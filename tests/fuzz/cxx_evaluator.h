@@ -11,7 +11,8 @@
 
 typedef enum cxx_result {
     CXX_VALUE,
-    CXX_UNDEFINED, // C gives the text no meaning for these values
+    CXX_UNDEFINED, // C gives the text no meaning for these values: a result does not fit
+    CXX_ZERO,      // a division by zero was reached
     CXX_SYNTAX     // it is not C, or more than is ever printed
 } cxx_result;
 

@@ -244,6 +244,8 @@ static void check_cxx(const st_expression *e, int count, const evaluated *expect
             values[i] = rows[r][i];
         cxx_result result = cxx_evaluate(text.data, values, LATE + 1, &got);
         FUZZ_MUST(result != CXX_SYNTAX, "`%s`: is this C++? %s", st_expression_text(e), text.data);
+        FUZZ_MUST(result != CXX_ZERO, "`%s` may trap: %s divides by zero", st_expression_text(e),
+                  text.data);
         if (!expected[r].code)
             FUZZ_MUST(result == CXX_VALUE && got == expected[r].value,
                       "`%s` is %lld, but %s is %s %lld", st_expression_text(e),

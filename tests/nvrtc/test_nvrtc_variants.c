@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { MOST_ARCHS = 64, MOST_FAMILIES = 32, SKIPPED = 77, CONFIGS_A_PROGRAM = 12 };
+enum { MOST_ARCHS = 64, MOST_FAMILIES = 32, SKIPPED = 77, CONFIGS_A_PROGRAM = 12, SHOWN = 2 };
 
 // --- what an architecture allows -----------------------------------------------------------------
 
@@ -153,15 +153,15 @@ static void read_result(arch_work *work, const st_compiled *compiled) {
     const program_work *of = &work->programs[compiled->id];
     const char *warning = compiled->log ? strstr(compiled->log, "warning") : NULL;
     if (compiled->outcome != ST_COMPILED) {
-        printf("FAILED  %s: %.2000s\n", work->arch, compiled->log);
-        work->failures++;
+        if (work->failures++ < SHOWN)
+            printf("FAILED  %s: %.2000s\n", work->arch, compiled->log);
         return;
     }
     if (warning) {
         while (warning > compiled->log && warning[-1] != '\n')
             warning--;
-        printf("WARNING %s: %.600s\n", work->arch, warning);
-        work->warnings++;
+        if (work->warnings++ < SHOWN)
+            printf("WARNING %s: %.600s\n", work->arch, warning);
     }
     for (size_t k = 0; k < compiled->kernel_count; k++)
         read_kernel(work, of, compiled, k);

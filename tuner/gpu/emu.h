@@ -32,6 +32,7 @@ st_code st_emu_compiler(char version[48], st_error *error);
 // then begins "race: ", "out of bounds: " or "uninitialised: " (behind the words that every failed
 // launch has). Holds for devices opened and programs compiled from now on, in this process and in those
 // that it starts.
+#define ST_EMU_RACE "launch failed: race: " // stands in the error of a launch that raced
 bool st_emu_checking(void);
 void st_emu_set_checking(bool on);
 

@@ -163,7 +163,7 @@ st_code st_emu_compiler(char version[48], st_error *error) {
     code = st_emu_header_folder(&folder, hash, error);
     st_text_release(&folder);
     if (!code)
-        snprintf(version, 48, "%.32s emu %s%s", compiler.version, hash,
+        snprintf(version, 48, "%.28s emu %.8s%s", compiler.version, hash,
                  st_emu_checking() ? " check" : "");
     return code;
 }

@@ -32,7 +32,7 @@ static const trial trials[] = {
      64,
      1,
      0,
-     {"race: ", "the shared `a`", "missing_barrier_2:2", "missing_barrier_2:3"}},
+     {ST_EMU_RACE, "the shared `a`", "missing_barrier_2:2", "missing_barrier_2:3"}},
     {"barrier",
      "__shared__ int a[64]; a[threadIdx.x] = 1; __syncthreads();\n"
      "out[threadIdx.x] = a[63 - threadIdx.x]; __syncthreads(); a[threadIdx.x] = 2;",
@@ -49,7 +49,7 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "shuffle_orders_nothing:3", "shuffle_orders_nothing:1"}},
+     {ST_EMU_RACE, "shuffle_orders_nothing:3", "shuffle_orders_nothing:1"}},
     {"syncwarp",
      "__shared__ int a[64]; a[threadIdx.x] = 1; __syncwarp();\n"
      "out[threadIdx.x] = a[threadIdx.x ^ 31]; __syncwarp(); a[threadIdx.x] = 2;",
@@ -66,7 +66,7 @@ static const trial trials[] = {
      64,
      1,
      0,
-     {"race: ", "syncwarp_is_of_a_warp:2"}},
+     {ST_EMU_RACE, "syncwarp_is_of_a_warp:2"}},
     {"half_warps",
      "__shared__ int a[32]; a[threadIdx.x] = 1;\n"
      "__syncwarp(threadIdx.x < 16 ? 0xffffu : 0xffff0000u); a[threadIdx.x ^ 15] = 3;\n"
@@ -84,7 +84,7 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "half_warps_apart:2"}},
+     {ST_EMU_RACE, "half_warps_apart:2"}},
     {"same_value",
      "__shared__ int a; a = 5; __syncthreads(); out[threadIdx.x] = a;",
      1,
@@ -98,7 +98,7 @@ static const trial trials[] = {
      64,
      1,
      0,
-     {"race: ", "writes 4 bytes of the shared `a`", "other_value:1"}},
+     {ST_EMU_RACE, "writes 4 bytes of the shared `a`", "other_value:1"}},
     {"neighbouring_bytes",
      "__shared__ char a[64]; a[threadIdx.x] = 1; __shared__ short b[64]; b[threadIdx.x] = 2;\n"
      "((char *)out)[threadIdx.x] = 3; __syncthreads();\n"
@@ -115,7 +115,7 @@ static const trial trials[] = {
      128,
      1,
      0,
-     {"race: ", "many_readers:2"}},
+     {ST_EMU_RACE, "many_readers:2"}},
     {"exited_threads_have_arrived",
      "__shared__ int a[64]; a[threadIdx.x] = 1; if (threadIdx.x > 40) return;\n"
      "__syncthreads(); out[threadIdx.x] = a[63 - threadIdx.x];",
@@ -150,7 +150,7 @@ static const trial trials[] = {
      96,
      1,
      0,
-     {"race: ", "named_elsewhere:3", "named_elsewhere:2"}},
+     {ST_EMU_RACE, "named_elsewhere:3", "named_elsewhere:2"}},
     // --- between blocks
     {"two_blocks",
      "if (threadIdx.x == 0) out[0] = blockIdx.x;",
@@ -158,7 +158,7 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "block (1,0,0), thread (0,0,0)", "block (0,0,0), thread (0,0,0)",
+     {ST_EMU_RACE, "block (1,0,0), thread (0,0,0)", "block (0,0,0), thread (0,0,0)",
       "an allocation of 4096 bytes, at 0 (two_blocks:1)"}},
     {"neighbours", "out[blockIdx.x * 32 + threadIdx.x] = 1;", 8, 32, 1, 0, {NULL}},
     {"atomics", "atomicAdd(out, 1); atomicMax(out + 1, (int)threadIdx.x);", 8, 64, 1, 0, {NULL}},
@@ -168,14 +168,14 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "changes atomically", "block_atomics:1"}},
+     {ST_EMU_RACE, "changes atomically", "block_atomics:1"}},
     {"atomic_and_plain",
      "if (threadIdx.x == 0) atomicAdd(out, 1);\nelse if (threadIdx.x == 1) *out = 7;",
      1,
      32,
      1,
      0,
-     {"race: ", "atomic_and_plain:1", "atomic_and_plain:2"}},
+     {ST_EMU_RACE, "atomic_and_plain:1", "atomic_and_plain:2"}},
     {"fenced_ticket",
      "__shared__ bool last; if (threadIdx.x == 0) { out[1 + blockIdx.x] = 1; __threadfence();\n"
      "last = atomicAdd(out, 1) == 7; __threadfence(); } __syncthreads();\n"
@@ -193,7 +193,7 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "no_first_fence:3", "no_first_fence:1"}},
+     {ST_EMU_RACE, "no_first_fence:3", "no_first_fence:1"}},
     {"no_second_fence",
      "__shared__ bool last; if (threadIdx.x == 0) { out[1 + blockIdx.x] = 1; __threadfence();\n"
      "last = atomicAdd(out, 1) == 7; } __syncthreads();\n"
@@ -202,7 +202,7 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "no_second_fence:3"}},
+     {ST_EMU_RACE, "no_second_fence:3"}},
     {"fence_of_the_block",
      "__shared__ bool last; if (threadIdx.x == 0) { out[1 + blockIdx.x] = 1; "
      "__threadfence_block();\n"
@@ -212,7 +212,7 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "fence_of_the_block:3"}},
+     {ST_EMU_RACE, "fence_of_the_block:3"}},
     {"ordered_ticket",
      "__shared__ bool last; out[64 + blockIdx.x * 32 + threadIdx.x] = 1; __syncthreads();\n"
      "if (threadIdx.x == 0) last = simtune_emu_add_ordered((unsigned *)out, 1) == 7;\n"
@@ -240,7 +240,7 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "relaxed_hands_nothing_on:3"}},
+     {ST_EMU_RACE, "relaxed_hands_nothing_on:3"}},
     {"volatile_flag",
      "volatile int *flag = out; if (threadIdx.x) return;\n"
      "if (blockIdx.x == 0) { out[1] = 7; __threadfence(); *flag = 1; }\n"
@@ -258,7 +258,7 @@ static const trial trials[] = {
      32,
      1,
      0,
-     {"race: ", "volatile_flag_alone:3", "volatile_flag_alone:2"}},
+     {ST_EMU_RACE, "volatile_flag_alone:3", "volatile_flag_alone:2"}},
     // --- clusters
     {"cluster_barrier",
      "__shared__ int a[64]; a[threadIdx.x] = 1; simtune_emu_cluster_barrier();\n"
@@ -280,7 +280,7 @@ static const trial trials[] = {
      64,
      4,
      0,
-     {"race: ", "cluster_relaxed:3", "cluster_relaxed:1"}},
+     {ST_EMU_RACE, "cluster_relaxed:3", "cluster_relaxed:1"}},
     // --- bounds
     {"beyond",
      "out[1024 + threadIdx.x] = 1;",
@@ -398,7 +398,7 @@ static const trial trials[] = {
      64,
      1,
      0,
-     {"race: ", "copies asynchronously", "copy_not_waited_for:2", "copy_not_waited_for:1"}},
+     {ST_EMU_RACE, "copies asynchronously", "copy_not_waited_for:2", "copy_not_waited_for:1"}},
     {"copy_without_barrier",
      "__shared__ int4 a[64]; simtune_emu_async_copy(&a[threadIdx.x], (int4 *)out + threadIdx.x, "
      "16);\n"
@@ -430,7 +430,7 @@ static const trial trials[] = {
      64,
      1,
      0,
-     {"race: ", "copies asynchronously to", "bulk_copy_not_waited_for:4"}},
+     {ST_EMU_RACE, "copies asynchronously to", "bulk_copy_not_waited_for:4"}},
 };
 enum { TRIALS = sizeof trials / sizeof *trials };
 
@@ -485,6 +485,7 @@ static void every_trial(void **state)
     bool right = true;
     for (size_t i = 0; i < TRIALS; i++) {
         const trial *of = &trials[i];
+        error.what[0] = 0;
         program p;
         open_checked(&p, of->name);
         st_gpu_pointer out = device_buffer(&p, 4096), blank = device_buffer(&p, 1000);
