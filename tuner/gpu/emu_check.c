@@ -274,8 +274,8 @@ ST_EMU_ON_FIBER static bool is_known(const access_work *work, uint32_t id)
     const st_emu_check *check = work->check;
     if (id < check->window)
         return true;
-    if (id < check->launch_first)
-        return work->self->waited;
+    if (id < check->launch_first && work->self->waited)
+        return true;
     return st_emu_check_knows(work->runner->block->checked, work->self, work->by.thread,
                               &check->contexts[id - check->window]);
 }
@@ -700,19 +700,21 @@ bool st_emu_check_begin(st_emu_check *check, st_emu_runner *runner)
     check->dependent = launch->dependent && check->next - check->window < MAX_CONTEXTS / 2;
     check->window = check->dependent ? check->launch_first : check->next;
     check->launch_first = check->next;
+    check->block_base = check->dependent ? check->block_base + check->blocks : 0;
+    check->blocks = launch->grid[0] * launch->grid[1] * launch->grid[2];
     check->trusted = strncmp(launch->kernel->name, "simtune_support_", 16) == 0;
     check->module = launch->module;
     check->base = launch->module->base;
     check->last_pc = 0;
     check->finding = (st_emu_finding){.found = false};
     check->doubt.bytes = 0;
-    drop_places(check);
+    if (!check->dependent) // what it does not wait for it may learn of by acquire
+        drop_places(check);
     return true;
 }
 
 void st_emu_check_end(st_emu_check *check)
 {
-    drop_places(check);
     st_emu_knowledge_drop(check->join_a);
     st_emu_knowledge_drop(check->join_b);
     st_emu_knowledge_drop(check->join_result);
@@ -750,7 +752,7 @@ bool st_emu_check_block_begin(st_emu_check *check, st_emu_block *block, unsigned
     if (!reserve_block(check, block, checked))
         return false;
     const st_emu_launch *launch = st_emu_active->launch;
-    checked->number = number;
+    checked->number = check->block_base + number;
     checked->bound = 0;
     checked->shared.owner = checked;
     checked->shared.map = (uintptr_t)block->shared_map - ST_EMU_SHARED_GUARD;
@@ -807,6 +809,7 @@ void st_emu_check_free(st_emu_check *check)
     if (!check)
         return;
     st_emu_check_end(check);
+    drop_places(check);
     while (check->region_count > 0)
         st_emu_check_remove(check, (const void *)check->regions[0]->data);
     munmap(check->contexts, MAX_CONTEXTS * sizeof *check->contexts);

@@ -105,6 +105,7 @@ struct st_emu_check {
     uint32_t launch_first; // the first id of this launch; from `window` on, those of the one before
     unsigned restarts;     // of ids
     bool dependent, trusted;
+    uint32_t block_base, blocks; // numbers of blocks begin there: those of the kernel before are others
     st_emu_place *places; // open addressing
     size_t place_count, place_capacity;
     st_emu_finding finding; // its `what` is that of the doubt while there is one

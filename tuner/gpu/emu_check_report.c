@@ -71,7 +71,7 @@ static void line_of(const st_emu_check *check, uint32_t pc, char *out, size_t ca
 static void add_actor(st_text *out, const st_emu_runner *runner, const st_emu_context *access)
 {
     const unsigned *block = runner->launch->block, *grid = runner->launch->grid;
-    unsigned t = access->thread, b = access->block;
+    unsigned t = access->thread, b = access->block - runner->check->block_base;
     st_text_addf(out, "block (%u,%u,%u), thread (%u,%u,%u)", b % grid[0], b / grid[0] % grid[1],
                  b / grid[0] / grid[1], t % block[0], t / block[0] % block[1],
                  t / block[0] / block[1]);

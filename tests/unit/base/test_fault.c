@@ -68,7 +68,8 @@ static void test_once(void **state)
 {
     (void)state;
     const char *variables = "SIMTUNE_FAULT=cupti:3 SIMTUNE_FAULT_ONCE=once";
-    assert_int_equal(run("SIMTUNE_FAULT=cupti:9 SIMTUNE_FAULT_ONCE=once", "--passes"), 0); // never got there
+    assert_int_equal(run("SIMTUNE_FAULT=cupti:9 SIMTUNE_FAULT_ONCE=once", "--passes"),
+                     0); // never got there
     assert_int_equal(run(variables, "--passes"), 3);
     assert_int_equal(run(variables, "--passes"), 0);
     char file[96];
@@ -89,7 +90,8 @@ static void test_counts(void **state)
     int passes[2] = {0}, places[2][6] = {{0}}, other = 0;
     while (fgets(line, sizeof line, file)) {
         int n, who = strncmp(line, "time ", 5) == 0;
-        if (sscanf(line, who ? "time cupti at %d" : "parent cupti at %d", &n) == 1 && n >= 1 && n <= 5)
+        if (sscanf(line, who ? "time cupti at %d" : "parent cupti at %d", &n) == 1 && n >= 1 &&
+            n <= 5)
             places[who][n]++;
         else if (sscanf(line, who ? "time cupti %d" : "parent cupti %d", &n) == 1)
             passes[who] = n;
@@ -142,6 +144,7 @@ int main(int argc, char **argv)
     if (argc > 1 && (strcmp(argv[1], "--passes") == 0 || strcmp(argv[1], "--internal") == 0))
         return pass();
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_roles), cmocka_unit_test(test_once),
-                                       cmocka_unit_test(test_counts), cmocka_unit_test(test_failures_are_counted)};
+                                       cmocka_unit_test(test_counts),
+                                       cmocka_unit_test(test_failures_are_counted)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -573,6 +573,38 @@ static const char dependents[] = "__global__ void first(int *out) { out[threadId
                                  "__global__ void reads(int *out) { out[99] = out[threadIdx.x]; "
                                  "simtune_emu_dependency_wait(); }\n";
 
+// Atomic accesses do not race, but they see old values, unless they acquire.
+static const char flags[] =
+    "__global__ void first(unsigned *out)\n"
+    "{ out[1] = 7; simtune_emu_store_relaxed(out + 2, 8u); simtune_emu_store_ordered(out, 1u); }\n"
+    "__global__ void late(unsigned *out)\n"
+    "{ out[8] = simtune_emu_load_relaxed(out + 2); out[9] = simtune_emu_load_relaxed(out + 2); }\n"
+    "__global__ void acquires(unsigned *out)\n"
+    "{ while (!simtune_emu_load_ordered(out)) ; out[8] = out[1];\n"
+    "  out[9] = simtune_emu_load_relaxed(out + 2); }\n"
+    "__global__ void waits(unsigned *out)\n"
+    "{ simtune_emu_dependency_wait(); out[8] = out[1]; out[9] = simtune_emu_load_relaxed(out + 2); }\n";
+
+static void a_dependent_launch_may_acquire(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {"first", "late", "acquires", "waits"};
+    static const uint32_t want[][2] = {{0, 0}, {5, 8}, {7, 8}, {7, 8}};
+    for (int second = 1; second <= 3; second++) {
+        uint32_t words[10] = {0, 0, 5}, got[10];
+        program p = open_program(flags, kernels, 4);
+        st_gpu_kernel *kernel;
+        must(OPS->kernel(p.gpu, p.module, kernels[second], &kernel, &error));
+        argument list[] = {P(device_copy(&p, words, sizeof words))};
+        must(queue_full(&p, (st_launch){0}, list, 1));
+        must(queue_full(&p, (st_launch){.kernel = kernel, .dependent = true}, list, 1));
+        must(OPS->copy_out(p.gpu, got, list[0].value, sizeof got, &error));
+        assert_int_equal(got[8], want[second][0]);
+        assert_int_equal(got[9], want[second][1]);
+        close_program(&p);
+    }
+}
+
 static void a_dependent_launch_waits(void **state)
 {
     (void)state;
@@ -730,6 +762,7 @@ int main(void)
         cmocka_unit_test(what_the_host_writes),
         cmocka_unit_test(kernels_in_turn),
         cmocka_unit_test(a_dependent_launch_waits),
+        cmocka_unit_test(a_dependent_launch_may_acquire),
         cmocka_unit_test(a_load_may_be_late),
         cmocka_unit_test(verification_may_read_anything),
         cmocka_unit_test(modes_do_not_mix),

@@ -55,16 +55,21 @@ static long number_of(const char *type)
 static json_t *answer_to(const char *type, const json_t *request)
 {
     if (strcmp(type, "open") == 0) {
-        st_device_facts facts = {.name = "Scripted", .uuid = "EMU-1", .backend = "emu", .driver_cuda = -1, .cc = 90,
+        st_device_facts facts = {.name = "Scripted",
+                                 .uuid = "EMU-1",
+                                 .backend = "emu",
+                                 .driver_cuda = -1,
+                                 .cc = 90,
                                  .sm_count = 4};
-        return json_pack("{s:s, s:o, s:i, s:i}", "type", "opened", "facts", st_device_facts_encode(&facts), "free_bytes",
-                         1000, "total_bytes", 2000);
+        return json_pack("{s:s, s:o, s:i, s:i}", "type", "opened", "facts",
+                         st_device_facts_encode(&facts), "free_bytes", 1000, "total_bytes", 2000);
     }
     if (strcmp(type, "support") == 0)
         return json_pack("{s:s, s:f}", "type", "ready", "tick_ns", 32.0);
     if (strcmp(type, "load") == 0) {
         st_loaded_kernel facts = {16, 0, 64, 1024, 8};
-        return json_pack("{s:s, s:o}", "type", "loaded", "kernels", st_loaded_kernels_encode(&facts, 1));
+        return json_pack("{s:s, s:o}", "type", "loaded", "kernels",
+                         st_loaded_kernels_encode(&facts, 1));
     }
     if (strcmp(type, "verify") == 0) {
         st_verdict verdict = {.checked = 100, .got = NAN, .expected = NAN, .bound = NAN};
@@ -97,7 +102,8 @@ static int be_worker(void)
         char type[32];
         snprintf(type, sizeof type, "%s", json_string_value(json_object_get(frame.json, "type")));
         long number = number_of(type);
-        bool now = strcmp(type, wanted) == 0 && (strcmp(when, "every") == 0 || number == atol(when));
+        bool now =
+            strcmp(type, wanted) == 0 && (strcmp(when, "every") == 0 || number == atol(when));
         json_t *reply = NULL;
         if (now && strcmp(what, "dies") == 0) {
             fprintf(stderr, "I had enough\n");
@@ -113,11 +119,11 @@ static int be_worker(void)
             pause();
         }
         if (now && strcmp(what, "refuses") == 0)
-            reply = json_pack("{s:s, s:i, s:s, s:s, s:b}", "type", "failed", "code", 1, "what", "too many resources",
-                              "remedy", "ask for less", "lost", 0);
+            reply = json_pack("{s:s, s:i, s:s, s:s, s:b}", "type", "failed", "code", 1, "what",
+                              "too many resources", "remedy", "ask for less", "lost", 0);
         else if (now && strcmp(what, "lost") == 0)
-            reply = json_pack("{s:s, s:i, s:s, s:s, s:b}", "type", "failed", "code", 1, "what", "illegal address",
-                              "remedy", "", "lost", 1);
+            reply = json_pack("{s:s, s:i, s:s, s:s, s:b}", "type", "failed", "code", 1, "what",
+                              "illegal address", "remedy", "", "lost", 1);
         else if (now && strcmp(what, "too_big") == 0)
             reply = json_pack("{s:s, s:i, s:i}", "type", "too_big", "wanted", 9, "free", 1);
         else if (now && strcmp(what, "need_module") == 0 && !frame.blob_length)
@@ -126,7 +132,7 @@ static int be_worker(void)
             reply = json_pack("{s:s, s:s}", "type", "loaded", "kernels", "many");
         else
             reply = answer_to(type, frame.json);
-        size_t bytes = strcmp(type, "time") == 0 ? SAMPLES * sizeof *samples
+        size_t bytes = strcmp(type, "time") == 0   ? SAMPLES * sizeof *samples
                        : strcmp(type, "race") == 0 ? 2 * SAMPLES * sizeof *samples
                                                    : 0;
         bool sent = st_channel_send(CHANNEL, reply, bytes ? samples : NULL, bytes, NULL) == ST_OK;
@@ -172,7 +178,8 @@ static st_code go(st_link *link, bool *too_big, st_error *error)
     static const st_plan_buffer buffers[] = {{.name = "in", .count = 10, .fill = "values"}};
     static uint64_t temps[] = {0};
     static const st_plan plan = {.temp_counts = temps, .buffer_count = 1};
-    st_link_problem problem = {.buffers = buffers, .buffer_count = 1, .image = "image", .image_bytes = 5, .plan = &plan};
+    st_link_problem problem = {
+        .buffers = buffers, .buffer_count = 1, .image = "image", .image_bytes = 5, .plan = &plan};
     return st_link_set_problem(link, &problem, too_big, error);
 }
 
@@ -216,12 +223,15 @@ static void test_all_is_well(void **state)
     double *samples = NULL, read_gbs, copy_gbs;
     size_t count = 0, rounds = 0;
     st_timing_state conditions;
-    assert_int_equal(st_link_time(link, 1, "cold", SAMPLES, 5, &samples, &count, &conditions, &trouble, &error), ST_OK);
+    assert_int_equal(
+        st_link_time(link, 1, "cold", SAMPLES, 5, &samples, &count, &conditions, &trouble, &error),
+        ST_OK);
     assert_int_equal(count, SAMPLES);
     assert_true(samples[2] == 7);
     st_free(samples);
     const int64_t both[] = {1, 2};
-    assert_int_equal(st_link_race(link, both, 2, "warm", SAMPLES, 1, 5, &samples, &rounds, &conditions, &trouble, &error),
+    assert_int_equal(st_link_race(link, both, 2, "warm", SAMPLES, 1, 5, &samples, &rounds,
+                                  &conditions, &trouble, &error),
                      ST_OK);
     assert_int_equal(rounds, SAMPLES);
     assert_true(samples[5] == 10);
@@ -373,13 +383,15 @@ static st_code everything(st_link *link, st_trouble *trouble, st_error *error)
     if (NEXT)
         code = st_link_capture(link, 1, ST_DATA_EXACT, 0, 5, trouble, error);
     if (NEXT)
-        code = st_link_time(link, 1, "cold", SAMPLES, 5, &samples, &count, &conditions, trouble, error);
+        code = st_link_time(link, 1, "cold", SAMPLES, 5, &samples, &count, &conditions, trouble,
+                            error);
     if (NEXT)
         assert_int_equal(count, SAMPLES);
     st_free(samples);
     samples = NULL;
     if (NEXT)
-        code = st_link_race(link, &one, 1, "warm", 2 * SAMPLES, 1, 5, &samples, &count, &conditions, trouble, error);
+        code = st_link_race(link, &one, 1, "warm", 2 * SAMPLES, 1, 5, &samples, &count, &conditions,
+                            trouble, error);
     st_free(samples);
     if (NEXT)
         code = st_link_stalls(link, 1, 1, "cubin", 5, 5, &reply, trouble, error);
@@ -443,8 +455,9 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--internal") == 0)
         return be_worker();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_is_well), cmocka_unit_test(test_losses),           cmocka_unit_test(test_loading),
-        cmocka_unit_test(test_problem),     cmocka_unit_test(test_not_brought_back), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_all_is_well),      cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_loading),          cmocka_unit_test(test_problem),
+        cmocka_unit_test(test_not_brought_back), cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -43,43 +43,80 @@ typedef struct tuned {
     double ns;
 } tuned;
 
-static const tuned h200 = {"GPU-1", "cuda", 90, 132, NULL, "n=65536", 65536, "BLOCK=256 ITEMS=4", "cold", 6000};
+static const tuned h200 = {"GPU-1", "cuda", 90, 132, NULL, "n=65536", 65536, "BLOCK=256 ITEMS=4",
+                           "cold",  6000};
 
 // One finished session with one winner.
 static void put(const tuned *what)
 {
     st_error error = {0};
-    st_device_row device = {.cc = what->cc, .sm_count = what->sm_count, .memory_bytes = -1, .l2_bytes = -1,
-                            .read_gbs = NAN, .copy_gbs = NAN};
+    st_device_row device = {.cc = what->cc,
+                            .sm_count = what->sm_count,
+                            .memory_bytes = -1,
+                            .l2_bytes = -1,
+                            .read_gbs = NAN,
+                            .copy_gbs = NAN};
     snprintf(device.uuid, sizeof device.uuid, "%s", what->uuid);
     snprintf(device.name, sizeof device.name, "NVIDIA %s", what->uuid);
     snprintf(device.backend, sizeof device.backend, "%s", what->backend);
-    st_toolchain_row toolchain = {.driver_cuda = 13000, .driver = "580.1", .compiler = "nvrtc 13.0", .tool = "0.1.0"};
-    st_session_row session = {.command = (char *)(uintptr_t)"simtune tune", .options_json = (char *)(uintptr_t)"{}",
-                              .finished_ms = -1, .family = "scale", .resume_key = "key"};
-    st_candidate_row candidate = {.outcome = "correct", .registers = 20, .local_bytes = 0, .static_smem = 0,
-                                  .dynamic_smem = 0, .blocks_per_sm = 4, .occupancy = 1, .deterministic = 1,
+    st_toolchain_row toolchain = {
+        .driver_cuda = 13000, .driver = "580.1", .compiler = "nvrtc 13.0", .tool = "0.1.0"};
+    st_session_row session = {.command = (char *)(uintptr_t) "simtune tune",
+                              .options_json = (char *)(uintptr_t) "{}",
+                              .finished_ms = -1,
+                              .family = "scale",
+                              .resume_key = "key"};
+    st_candidate_row candidate = {.outcome = "correct",
+                                  .registers = 20,
+                                  .local_bytes = 0,
+                                  .static_smem = 0,
+                                  .dynamic_smem = 0,
+                                  .blocks_per_sm = 4,
+                                  .occupancy = 1,
+                                  .deterministic = 1,
                                   .compile_seconds = 0.1};
     const double samples[] = {what->ns, what->ns, what->ns};
-    st_measurement_row measured = {.phase = "finals", .samples_ns = samples, .sample_count = 3, .median_ns = what->ns,
-                                   .sm_clock_mhz = -1, .memory_clock_mhz = -1, .temperature_c = -1, .power_mw = -1,
-                                   .throttle_reasons = -1, .batch = 1, .tick_ns = 32, .taken_ms = 1790000000000};
+    st_measurement_row measured = {.phase = "finals",
+                                   .samples_ns = samples,
+                                   .sample_count = 3,
+                                   .median_ns = what->ns,
+                                   .sm_clock_mhz = -1,
+                                   .memory_clock_mhz = -1,
+                                   .temperature_c = -1,
+                                   .power_mw = -1,
+                                   .throttle_reasons = -1,
+                                   .batch = 1,
+                                   .tick_ns = 32,
+                                   .taken_ms = 1790000000000};
     snprintf(measured.cache, sizeof measured.cache, "%s", what->cache);
     need(st_store_device(store, &device, &session.device_key, &error), &error);
     need(st_store_toolchain(store, &toolchain, &session.toolchain_key, &error), &error);
-    need(st_store_template(store, "scale", what->hash ? what->hash : tmpl->hash, "{}", &session.template_key, &error),
+    need(st_store_template(store, "scale", what->hash ? what->hash : tmpl->hash, "{}",
+                           &session.template_key, &error),
          &error);
     need(st_store_session_begin(store, &session, &error), &error);
     candidate.session_key = session.key;
-    need(st_store_problem(store, "scale", what->problem, NULL, NULL, what->n, &candidate.problem_key, &error), &error);
-    need(st_store_configuration(store, "scale", what->configuration, &candidate.configuration_key, &error), &error);
+    need(st_store_problem(store, "scale", what->problem, NULL, NULL, what->n,
+                          &candidate.problem_key, &error),
+         &error);
+    need(st_store_configuration(store, "scale", what->configuration, &candidate.configuration_key,
+                                &error),
+         &error);
     need(st_store_candidate(store, &candidate, &error), &error);
     measured.candidate_key = candidate.key;
     need(st_store_measurement(store, &measured, &error), &error);
-    st_winner_row winner = {.session_key = session.key, .problem_key = candidate.problem_key,
-                            .winner_key = candidate.key, .default_key = candidate.key, .winner_ns = what->ns,
-                            .default_ns = what->ns, .speedup = 1, .speedup_low = 1, .speedup_high = 1, .tied = 1,
-                            .ties_json = (char *)(uintptr_t)"[]", .bytes = (double)what->n * 8};
+    st_winner_row winner = {.session_key = session.key,
+                            .problem_key = candidate.problem_key,
+                            .winner_key = candidate.key,
+                            .default_key = candidate.key,
+                            .winner_ns = what->ns,
+                            .default_ns = what->ns,
+                            .speedup = 1,
+                            .speedup_low = 1,
+                            .speedup_high = 1,
+                            .tied = 1,
+                            .ties_json = (char *)(uintptr_t) "[]",
+                            .bytes = (double)what->n * 8};
     snprintf(winner.cache, sizeof winner.cache, "%s", what->cache);
     need(st_store_winner(store, &winner, &error), &error);
     need(st_store_session_end(store, session.key, ST_SESSION_FINISHED, "{}", &error), &error);
@@ -90,7 +127,8 @@ static st_publish anything(void)
     return (st_publish){.cc = -1, .sm_count = -1, .cache = "cold"};
 }
 
-static st_code publish(const st_publish *wanted, const char *place, st_text *path, bool *changed, st_error *error)
+static st_code publish(const st_publish *wanted, const char *place, st_text *path, bool *changed,
+                       st_error *error)
 {
     st_choice *choices = NULL;
     size_t count = 0;
@@ -120,22 +158,28 @@ static void test_choices(void **state)
     st_choice *choices = NULL;
     size_t count = 9, stale = 9, emulated = 9;
     st_publish wanted = anything();
-    assert_int_equal(st_choices_from_store(store, tmpl, &wanted, &choices, &count, &stale, &emulated, &error), ST_NOTHING);
+    assert_int_equal(
+        st_choices_from_store(store, tmpl, &wanted, &choices, &count, &stale, &emulated, &error),
+        ST_NOTHING);
     assert_non_null(strstr(error.what, "knows no winner"));
     tuned old = h200, emu = h200, other = h200, warm = h200;
     old.hash = "0123456789abcdef0123456789abcdef";
     put(&old);
-    assert_int_equal(st_choices_from_store(store, tmpl, &wanted, &choices, &count, &stale, &emulated, &error), ST_NOTHING);
+    assert_int_equal(
+        st_choices_from_store(store, tmpl, &wanted, &choices, &count, &stale, &emulated, &error),
+        ST_NOTHING);
     assert_non_null(strstr(error.what, "another version"));
     assert_int_equal(stale, 1);
     emu.uuid = "EMU-1", emu.backend = "emu", emu.sm_count = 4;
     put(&emu);
     put(&h200);
-    other.uuid = "GPU-2", other.cc = 80, other.sm_count = 108, other.configuration = "BLOCK=128 ITEMS=2";
+    other.uuid = "GPU-2", other.cc = 80, other.sm_count = 108,
+    other.configuration = "BLOCK=128 ITEMS=2";
     put(&other);
     warm.cache = "warm";
     put(&warm);
-    need(st_choices_from_store(store, tmpl, &wanted, &choices, &count, &stale, &emulated, &error), &error);
+    need(st_choices_from_store(store, tmpl, &wanted, &choices, &count, &stale, &emulated, &error),
+         &error);
     assert_int_equal(count, 2);
     assert_int_equal(emulated, 1);
     assert_null(choices[0].emulated ? &choices[0] : NULL);
@@ -151,13 +195,17 @@ static void test_choices(void **state)
     assert_int_equal(choices[0].device_class.sm_count, 108);
     st_free(choices);
     wanted.cc = 70;
-    assert_int_equal(st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error), ST_NOTHING);
+    assert_int_equal(
+        st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error),
+        ST_NOTHING);
     assert_null(choices);
     const char *types[] = {"f64"};
     wanted = anything();
     wanted.types = types;
     wanted.type_count = 1;
-    assert_int_equal(st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error), ST_NOTHING);
+    assert_int_equal(
+        st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error),
+        ST_NOTHING);
 }
 
 static void test_newest_of_a_problem(void **state)
@@ -189,7 +237,8 @@ static void test_places(void **state)
     put(&h200);
     char place[128], file[160];
     const char *const places[] = {"", "/", "/below", "/named.h"};
-    const char *const files[] = {"/simtune_scale.h", "/simtune_scale.h", "/below/simtune_scale.h", "/named.h"};
+    const char *const files[] = {"/simtune_scale.h", "/simtune_scale.h", "/below/simtune_scale.h",
+                                 "/named.h"};
     for (size_t i = 0; i < 4; i++) {
         st_text path;
         bool changed = false;
@@ -316,8 +365,9 @@ int main(void)
     st_json_setup();
 #define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, open_store, close_store)
     const struct CMUnitTest tests[] = {
-        WITH_STORE(test_choices),            WITH_STORE(test_newest_of_a_problem), WITH_STORE(test_places),
-        WITH_STORE(test_other_classes_stay), WITH_STORE(test_faults),
+        WITH_STORE(test_choices), WITH_STORE(test_newest_of_a_problem),
+        WITH_STORE(test_places),  WITH_STORE(test_other_classes_stay),
+        WITH_STORE(test_faults),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

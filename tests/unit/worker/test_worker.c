@@ -48,9 +48,14 @@ static const char source[] =
 static const char *const names[] = {"tripled", "last_is_off", "astray"};
 static st_compiled support, program;
 
-static st_compiled compile(const char *file, const char *text, const char *const *kernels, size_t count)
+static st_compiled compile(const char *file, const char *text, const char *const *kernels,
+                           size_t count)
 {
-    st_compile_job job = {.backend = "emu", .arch = "sm_90", .file_name = file, .source = text, .kernels = kernels,
+    st_compile_job job = {.backend = "emu",
+                          .arch = "sm_90",
+                          .file_name = file,
+                          .source = text,
+                          .kernels = kernels,
                           .kernel_count = count};
     st_compiled out = {0};
     st_error error = {0};
@@ -149,8 +154,12 @@ static const char *text_of(const talk *with, int reply, const char *name)
 static json_t *plan_json(int kernel, int in, int out)
 {
     st_plan_argument arguments[] = {{in, ST_I32, 0}, {out, ST_I32, 0}, {-1, ST_U64, N}};
-    st_plan_step step = {.kernel = kernel, .grid = {(N + 31) / 32, 1, 1}, .block = {32, 1, 1}, .cluster = 1,
-                         .arguments = arguments, .argument_count = 3};
+    st_plan_step step = {.kernel = kernel,
+                         .grid = {(N + 31) / 32, 1, 1},
+                         .block = {32, 1, 1},
+                         .cluster = 1,
+                         .arguments = arguments,
+                         .argument_count = 3};
     uint64_t temps[] = {0, 0, 0};
     st_plan plan = {.steps = &step, .step_count = 1, .temp_counts = temps, .buffer_count = 3};
     return st_plan_encode(&plan);
@@ -166,10 +175,10 @@ static json_t *kernels_json(const char *lowered)
 // Roles as tuner/template.h numbers them: input, output, expected.
 static json_t *buffers_json(int64_t count)
 {
-    st_plan_buffer buffers[] = {{.name = "in", .role = 0, .type = ST_I32, .count = (uint64_t)count, .fill = "values"},
-                                {.name = "out", .role = 1, .type = ST_I32, .count = (uint64_t)count, .fill = "values"},
-                                {.name = "right", .role = 4, .type = ST_I32, .count = (uint64_t)count,
-                                 .fill = "values"}};
+    st_plan_buffer buffers[] = {
+        {.name = "in", .role = 0, .type = ST_I32, .count = (uint64_t)count, .fill = "values"},
+        {.name = "out", .role = 1, .type = ST_I32, .count = (uint64_t)count, .fill = "values"},
+        {.name = "right", .role = 4, .type = ST_I32, .count = (uint64_t)count, .fill = "values"}};
     return st_plan_buffers_encode(buffers, 3);
 }
 
@@ -181,36 +190,57 @@ static json_t *compares_json(int expected)
 
 static void say_open(talk *with)
 {
-    say(with, json_pack("{s:s, s:s, s:i}", "type", "open", "backend", "emu", "ordinal", 0), NULL, 0);
+    say(with, json_pack("{s:s, s:s, s:i}", "type", "open", "backend", "emu", "ordinal", 0), NULL,
+        0);
     say(with, json_pack("{s:s}", "type", "support"), support.image, support.image_bytes);
 }
 
 static void say_problem(talk *with, int64_t count)
 {
-    say(with, json_pack("{s:s, s:o, s:o, s:o}", "type", "problem", "buffers", buffers_json(count), "kernels",
-                        kernels_json("tripled"), "plan", plan_json(0, 0, 2)),
+    say(with,
+        json_pack("{s:s, s:o, s:o, s:o}", "type", "problem", "buffers", buffers_json(count),
+                  "kernels", kernels_json("tripled"), "plan", plan_json(0, 0, 2)),
         program.image, program.image_bytes);
 }
 
 static void say_load(talk *with, int id, const char *lowered, bool with_image)
 {
-    say(with, json_pack("{s:s, s:i, s:i, s:o}", "type", "load", "candidate", id, "module", MODULE, "kernels",
-                        kernels_json(lowered)),
+    say(with,
+        json_pack("{s:s, s:i, s:i, s:o}", "type", "load", "candidate", id, "module", MODULE,
+                  "kernels", kernels_json(lowered)),
         with_image ? program.image : NULL, with_image ? program.image_bytes : 0);
-    say(with, json_pack("{s:s, s:i, s:o}", "type", "plan", "candidate", id, "plan", plan_json(0, 0, 1)), NULL, 0);
+    say(with,
+        json_pack("{s:s, s:i, s:o}", "type", "plan", "candidate", id, "plan", plan_json(0, 0, 1)),
+        NULL, 0);
 }
 
 static void say_verify(talk *with, int id, int expected)
 {
-    say(with, json_pack("{s:s, s:i, s:i, s:i, s:o}", "type", "verify", "candidate", id, "data", (int)ST_DATA_EXACT,
-                        "rotation", 3, "compares", compares_json(expected)),
+    say(with,
+        json_pack("{s:s, s:i, s:i, s:i, s:o}", "type", "verify", "candidate", id, "data",
+                  (int)ST_DATA_EXACT, "rotation", 3, "compares", compares_json(expected)),
         NULL, 0);
 }
 
 // Replies, in this order; what the candidates are worth is known.
 enum {
-    OPENED, SUPPORTED, AT_PROBLEM, LOADED_RIGHT, PLANNED_RIGHT, LOADED_WRONG, PLANNED_WRONG, RIGHT, WRONG, CAPTURED,
-    AS_CAPTURED, TIMED, RACED, UNLOADED, SPED, STALLED, CONVERSATION
+    OPENED,
+    SUPPORTED,
+    AT_PROBLEM,
+    LOADED_RIGHT,
+    PLANNED_RIGHT,
+    LOADED_WRONG,
+    PLANNED_WRONG,
+    RIGHT,
+    WRONG,
+    CAPTURED,
+    AS_CAPTURED,
+    TIMED,
+    RACED,
+    UNLOADED,
+    SPED,
+    STALLED,
+    CONVERSATION
 };
 
 static void say_all(talk *with)
@@ -221,22 +251,28 @@ static void say_all(talk *with)
     say_load(with, 2, "last_is_off", false); // the worker has the module
     say_verify(with, 1, 2);
     say_verify(with, 2, 2);
-    say(with, json_pack("{s:s, s:i, s:i, s:i}", "type", "capture", "candidate", 2, "data", (int)ST_DATA_EXACT, "rotation", 3),
+    say(with,
+        json_pack("{s:s, s:i, s:i, s:i}", "type", "capture", "candidate", 2, "data",
+                  (int)ST_DATA_EXACT, "rotation", 3),
         NULL, 0);
     say_verify(with, 2, -1);
-    say(with, json_pack("{s:s, s:i, s:s, s:i, s:i}", "type", "time", "candidate", 1, "cache", "warm", "samples", 2, "drop", 0),
+    say(with,
+        json_pack("{s:s, s:i, s:s, s:i, s:i}", "type", "time", "candidate", 1, "cache", "warm",
+                  "samples", 2, "drop", 0),
         NULL, 0);
-    say(with, json_pack("{s:s, s:[i, i], s:s, s:i, s:i}", "type", "race", "candidates", 1, 2, "cache", "warm", "rounds",
-                        2, "seed", 5),
+    say(with,
+        json_pack("{s:s, s:[i, i], s:s, s:i, s:i}", "type", "race", "candidates", 1, 2, "cache",
+                  "warm", "rounds", 2, "seed", 5),
         NULL, 0);
     say(with, json_pack("{s:s, s:i}", "type", "unload", "candidate", 2), NULL, 0);
     say(with, json_pack("{s:s}", "type", "speed"), NULL, 0);
-    say(with, json_pack("{s:s, s:i, s:i}", "type", "stalls", "candidate", 1, "minimum", 1), NULL, 0);
+    say(with, json_pack("{s:s, s:i, s:i}", "type", "stalls", "candidate", 1, "minimum", 1), NULL,
+        0);
 }
 
-static const char *const answers[CONVERSATION] = {"opened", "ready", "ready", "loaded", "ready", "loaded",
-                                                  "ready", "verified", "verified", "ready", "verified", "timed",
-                                                  "timed", "ready", "speed", "failed"};
+static const char *const answers[CONVERSATION] = {
+    "opened",   "ready", "ready",    "loaded", "ready", "loaded", "ready", "verified",
+    "verified", "ready", "verified", "timed",  "timed", "ready",  "speed", "failed"};
 
 static void check_verdict(const talk *with, int reply, uint64_t mismatches)
 {
@@ -309,7 +345,8 @@ static void test_conversation(void **state)
     assert_int_equal(with.count, CONVERSATION);
     for (int i = 0; i < CONVERSATION; i++) {
         if (strcmp(text_of(&with, i, "type"), answers[i]) != 0)
-            fail_msg("answer %d is %s: %s", i, text_of(&with, i, "type"), text_of(&with, i, "what"));
+            fail_msg("answer %d is %s: %s", i, text_of(&with, i, "type"),
+                     text_of(&with, i, "what"));
         check_answer(&with, i);
     }
     end(&with);
@@ -338,7 +375,8 @@ static void test_faults(void **state)
             if (!injected)
                 assert_int_equal(with.count, CONVERSATION);
             end(&with);
-            step = k == 0 ? 1 + n / 25 : 1; // each of the first, then samples: the loop runs thousands of passes
+            step = k == 0 ? 1 + n / 25
+                          : 1; // each of the first, then samples: the loop runs thousands of passes
         }
     }
 }
@@ -354,13 +392,20 @@ static void test_out_of_state(void **state)
     say(&with, json_pack("{s:s, s:i}", "type", "unload", "candidate", 1), NULL, 0);
     say(&with, json_pack("{s:s}", "type", "dance"), NULL, 0);
     say(&with, json_pack("{s:i}", "type", 4), NULL, 0);
-    say(&with, json_pack("{s:s, s:s, s:i}", "type", "open", "backend", "vulkan", "ordinal", 0), NULL, 0);
-    say(&with, json_pack("{s:s, s:s, s:i}", "type", "open", "backend", "emu", "ordinal", 99), NULL, 0);
+    say(&with, json_pack("{s:s, s:s, s:i}", "type", "open", "backend", "vulkan", "ordinal", 0),
+        NULL, 0);
+    say(&with, json_pack("{s:s, s:s, s:i}", "type", "open", "backend", "emu", "ordinal", 99), NULL,
+        0);
     run_worker(&with, false);
     listen_to(&with);
     assert_int_equal(with.count, 7);
-    static const char *const words[] = {"before its time", "before its time", "before its time", "no request dance",
-                                        "type", "no backend vulkan", ""};
+    static const char *const words[] = {"before its time",
+                                        "before its time",
+                                        "before its time",
+                                        "no request dance",
+                                        "type",
+                                        "no backend vulkan",
+                                        ""};
     for (int i = 0; i < 7; i++) {
         assert_string_equal(text_of(&with, i, "type"), "failed");
         assert_non_null(strstr(text_of(&with, i, "what"), words[i]));
@@ -374,34 +419,45 @@ static void test_requests_that_do_not_fit(void **state)
     (void)state;
     talk with;
     begin(&with);
-    say_open(&with);                                                                                      // 0, 1
-    say(&with, json_pack("{s:s, s:s, s:i}", "type", "open", "backend", "emu", "ordinal", 0), NULL, 0);     // 2
-    say(&with, json_pack("{s:s}", "type", "support"), support.image, support.image_bytes);                // 3
-    say_problem(&with, INT64_C(1) << 45);                                                                 // 4
-    say_problem(&with, N);                                                                                // 5
-    say(&with, json_pack("{s:s, s:i}", "type", "unload", "candidate", 1), NULL, 0);                       // 6
-    say_load(&with, 1, "tripled", false);                                                                 // 7, 8
-    say_load(&with, 1, "tripled", true);                                                                  // 9, 10
-    say_load(&with, 1, "tripled", true);                                                                  // 11, 12
-    say_load(&with, 3, "nobody", true);                                                                   // 13, 14
-    say(&with, json_pack("{s:s, s:i, s:s, s:i}", "type", "time", "candidate", 1, "cache", "tepid", "samples", 1),
-        NULL, 0);                                                                                         // 15
-    say(&with, json_pack("{s:s, s:i, s:s, s:i}", "type", "time", "candidate", 1, "cache", "cold", "samples", -1),
-        NULL, 0);                                                                                         // 16
-    say(&with, json_pack("{s:s, s:[i], s:s, s:i, s:i}", "type", "race", "candidates", 1, "cache", "cold", "rounds", 0,
-                         "seed", 1),
-        NULL, 0);                                                                                         // 17
-    say(&with, json_pack("{s:s, s:[i], s:[s]}", "type", "counters", "candidates", 1, "metrics", "occupancy"), NULL, 0);
-    say_verify(&with, 1, 2);                                                                              // 19
+    say_open(&with); // 0, 1
+    say(&with, json_pack("{s:s, s:s, s:i}", "type", "open", "backend", "emu", "ordinal", 0), NULL,
+        0);                                                                                // 2
+    say(&with, json_pack("{s:s}", "type", "support"), support.image, support.image_bytes); // 3
+    say_problem(&with, INT64_C(1) << 45);                                                  // 4
+    say_problem(&with, N);                                                                 // 5
+    say(&with, json_pack("{s:s, s:i}", "type", "unload", "candidate", 1), NULL, 0);        // 6
+    say_load(&with, 1, "tripled", false);                                                  // 7, 8
+    say_load(&with, 1, "tripled", true);                                                   // 9, 10
+    say_load(&with, 1, "tripled", true);                                                   // 11, 12
+    say_load(&with, 3, "nobody", true);                                                    // 13, 14
+    say(&with,
+        json_pack("{s:s, s:i, s:s, s:i}", "type", "time", "candidate", 1, "cache", "tepid",
+                  "samples", 1),
+        NULL, 0); // 15
+    say(&with,
+        json_pack("{s:s, s:i, s:s, s:i}", "type", "time", "candidate", 1, "cache", "cold",
+                  "samples", -1),
+        NULL, 0); // 16
+    say(&with,
+        json_pack("{s:s, s:[i], s:s, s:i, s:i}", "type", "race", "candidates", 1, "cache", "cold",
+                  "rounds", 0, "seed", 1),
+        NULL, 0); // 17
+    say(&with,
+        json_pack("{s:s, s:[i], s:[s]}", "type", "counters", "candidates", 1, "metrics",
+                  "occupancy"),
+        NULL, 0);
+    say_verify(&with, 1, 2); // 19
     run_worker(&with, false);
     listen_to(&with);
     assert_int_equal(with.count, 20);
-    static const char *const types[] = {"opened", "ready", "failed", "failed", "too_big", "ready", "failed",
-                                        "need_module", "failed", "loaded", "ready", "failed", "ready", "failed",
-                                        "failed", "failed", "failed", "failed", "failed", "verified"};
+    static const char *const types[] = {"opened", "ready",  "failed",      "failed", "too_big",
+                                        "ready",  "failed", "need_module", "failed", "loaded",
+                                        "ready",  "failed", "ready",       "failed", "failed",
+                                        "failed", "failed", "failed",      "failed", "verified"};
     for (int i = 0; i < 20; i++)
         if (strcmp(text_of(&with, i, "type"), types[i]) != 0)
-            fail_msg("answer %d is %s: %s", i, text_of(&with, i, "type"), text_of(&with, i, "what"));
+            fail_msg("answer %d is %s: %s", i, text_of(&with, i, "type"),
+                     text_of(&with, i, "what"));
     end(&with);
 }
 
@@ -435,9 +491,12 @@ static void test_no_counters(void **state)
     say_open(&with);
     say_problem(&with, N);
     say_load(&with, 1, "tripled", true);
-    say(&with, json_pack("{s:s, s:i, s:i}", "type", "stalls", "candidate", 1, "minimum", 1), program.image,
-        program.image_bytes);
-    say(&with, json_pack("{s:s, s:[i], s:[s]}", "type", "counters", "candidates", 1, "metrics", "occupancy"), NULL, 0);
+    say(&with, json_pack("{s:s, s:i, s:i}", "type", "stalls", "candidate", 1, "minimum", 1),
+        program.image, program.image_bytes);
+    say(&with,
+        json_pack("{s:s, s:[i], s:[s]}", "type", "counters", "candidates", 1, "metrics",
+                  "occupancy"),
+        NULL, 0);
     run_worker(&with, true);
     listen_to(&with);
     assert_int_equal(with.count, 7);
@@ -452,9 +511,12 @@ int main(void)
 {
     st_json_setup();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conversation), cmocka_unit_test(test_out_of_state),
-        cmocka_unit_test(test_requests_that_do_not_fit), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_no_counters), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_conversation),
+        cmocka_unit_test(test_out_of_state),
+        cmocka_unit_test(test_requests_that_do_not_fit),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_no_counters),
+        cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
