@@ -15,19 +15,22 @@ typedef struct covering_origin {
     uint32_t space, index;
 } covering_origin;
 
-static size_t value_index(const st_value *values, size_t count, int64_t number) {
+static size_t value_index(const st_value *values, size_t count, int64_t number)
+{
     for (size_t i = 0; i < count; i++)
         if (values[i].number == number)
             return i;
     return 0;
 }
 
-static void add_dimension(covering *to, int parameter, size_t count) {
+static void add_dimension(covering *to, int parameter, size_t count)
+{
     to->parameters[to->dimensions] = parameter;
     to->counts[to->dimensions++] = count;
 }
 
-st_code covering_open(covering *made, const st_template *tmpl, unsigned flags, st_error *error) {
+st_code covering_open(covering *made, const st_template *tmpl, unsigned flags, st_error *error)
+{
     memset(made, 0, sizeof *made);
     made->tmpl = tmpl;
     made->kinds = 1;
@@ -56,7 +59,8 @@ st_code covering_open(covering *made, const st_template *tmpl, unsigned flags, s
     return made->possible && made->covered ? ST_OK : st_fail_memory(error, "covering a family");
 }
 
-void covering_close(covering *of) {
+void covering_close(covering *of)
+{
     for (size_t s = 0; s < of->space_count; s++)
         st_space_close(of->spaces[s]);
     st_free(of->spaces);
@@ -70,12 +74,14 @@ void covering_close(covering *of) {
     memset(of, 0, sizeof *of);
 }
 
-static size_t pair_of(const covering *of, const unsigned char *row, size_t i, size_t j) {
+static size_t pair_of(const covering *of, const unsigned char *row, size_t i, size_t j)
+{
     return of->pair_offsets[i * of->dimensions + j] + row[i] * of->counts[j] + row[j];
 }
 
 // The problem of a kind: its digits are the values of the axes that are no sizes.
-static st_problem problem_of(const covering *of, size_t kind, int64_t n) {
+static st_problem problem_of(const covering *of, size_t kind, int64_t n)
+{
     st_problem made = {{0}};
     for (size_t a = 0; a < of->tmpl->axis_count; a++) {
         const st_axis *axis = &of->tmpl->axes[a];
@@ -89,9 +95,9 @@ static st_problem problem_of(const covering *of, size_t kind, int64_t n) {
     return made;
 }
 
-static st_code add_row(covering *to, size_t kind, uint32_t space, uint32_t index, st_error *error) {
-    unsigned char *rows =
-        st_grow(to->rows, &to->row_capacity, to->row_count + 1, to->dimensions);
+static st_code add_row(covering *to, size_t kind, uint32_t space, uint32_t index, st_error *error)
+{
+    unsigned char *rows = st_grow(to->rows, &to->row_capacity, to->row_count + 1, to->dimensions);
     if (rows)
         to->rows = rows;
     covering_origin *origins =
@@ -124,15 +130,15 @@ static st_code add_row(covering *to, size_t kind, uint32_t space, uint32_t index
 }
 
 static st_code add_space(covering *to, const st_device_facts *device, size_t kind, int64_t n,
-                         st_error *error) {
+                         st_error *error)
+{
     st_problem problem = problem_of(to, kind, n);
     size_t capacity = to->space_capacity;
     st_space **spaces = st_grow(to->spaces, &capacity, to->space_count + 1, sizeof(st_space *));
     if (spaces)
         to->spaces = spaces;
     size_t second = to->space_capacity;
-    st_problem *problems =
-        st_grow(to->problems, &second, to->space_count + 1, sizeof *problems);
+    st_problem *problems = st_grow(to->problems, &second, to->space_count + 1, sizeof *problems);
     if (problems)
         to->problems = problems;
     size_t third = to->space_capacity;
@@ -157,14 +163,16 @@ static st_code add_space(covering *to, const st_device_facts *device, size_t kin
     return code;
 }
 
-st_code covering_add(covering *to, const st_device_facts *device, int64_t n, st_error *error) {
+st_code covering_add(covering *to, const st_device_facts *device, int64_t n, st_error *error)
+{
     st_code code = ST_OK;
     for (size_t kind = 0; kind < to->kinds && !code; kind++)
         code = add_space(to, device, kind, n, error);
     return code;
 }
 
-static size_t gain_of(const covering *of, const unsigned char *row) {
+static size_t gain_of(const covering *of, const unsigned char *row)
+{
     size_t gain = 0;
     for (size_t i = 0; i < of->dimensions; i++)
         for (size_t j = i + 1; j < of->dimensions; j++)
@@ -173,7 +181,8 @@ static size_t gain_of(const covering *of, const unsigned char *row) {
 }
 
 // The row that holds this pair and covers most that is not covered yet, of some that are looked at.
-static size_t best_row(const covering *of, size_t i, size_t j, size_t pair, st_random *random) {
+static size_t best_row(const covering *of, size_t i, size_t j, size_t pair, st_random *random)
+{
     size_t best = SIZE_MAX, best_gain = 0, tried = 0;
     size_t start = (size_t)st_random_below(random, of->row_count);
     size_t step = of->row_count % 7919 ? 7919 : 7907; // primes: every row, spread over the spaces
@@ -192,7 +201,8 @@ static size_t best_row(const covering *of, size_t i, size_t j, size_t pair, st_r
     return best;
 }
 
-static void take_row(covering *of, size_t at, covering_choice *out) {
+static void take_row(covering *of, size_t at, covering_choice *out)
+{
     const unsigned char *row = of->rows + at * of->dimensions;
     for (size_t i = 0; i < of->dimensions; i++)
         for (size_t j = i + 1; j < of->dimensions; j++) {
@@ -206,12 +216,14 @@ static void take_row(covering *of, size_t at, covering_choice *out) {
     st_space_config(of->spaces[origin->space], origin->index, &out->config);
 }
 
-static int by_kind(const void *a, const void *b) {
+static int by_kind(const void *a, const void *b)
+{
     const covering_choice *x = a, *y = b;
     return x->kind < y->kind ? -1 : x->kind > y->kind;
 }
 
-st_code covering_choose(covering *of, covering_choice **out, size_t *count, st_error *error) {
+st_code covering_choose(covering *of, covering_choice **out, size_t *count, st_error *error)
+{
     size_t capacity = 0;
     st_random random;
     st_random_seed(&random, 1);

@@ -18,7 +18,7 @@ typedef struct covering_choice {
 
 typedef struct covering {
     const st_template *tmpl;
-    size_t kinds;      // combinations of type and words
+    size_t kinds; // combinations of type and words
     size_t dimensions, counts[COVERING_DIMENSIONS];
     int parameters[COVERING_DIMENSIONS]; // of a dimension; -1: the kind, -2 - a: the axis a
     size_t pair_count, *pair_offsets;    // by dimension i, j at i * dimensions + j

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t z) {
+static uint64_t mix(uint64_t z)
+{
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
@@ -18,7 +19,8 @@ static uint64_t mix(uint64_t z) {
 // --- types ---------------------------------------------------------------------------------------
 
 // Exactly representable values only: integers below 256 in size, infinities, NaN, zeros.
-static uint16_t half_of(double value) {
+static uint16_t half_of(double value)
+{
     uint16_t sign = signbit(value) ? 0x8000 : 0;
     value = fabs(value);
     if (isnan(value))
@@ -33,14 +35,16 @@ static uint16_t half_of(double value) {
     return (uint16_t)(sign | (((uint32_t)(exponent + 14) << 10) + fraction));
 }
 
-static uint16_t bfloat_of(double value) {
+static uint16_t bfloat_of(double value)
+{
     float wide = (float)value;
     uint32_t bits;
     memcpy(&bits, &wide, 4);
     return isnan(value) ? 0x7fff : (uint16_t)(bits >> 16);
 }
 
-static double of_half(uint16_t bits) {
+static double of_half(uint16_t bits)
+{
     int exponent = bits >> 10 & 31;
     double part = bits & 1023, sign = bits & 0x8000 ? -1 : 1;
     if (exponent == 31)
@@ -48,7 +52,8 @@ static double of_half(uint16_t bits) {
     return sign * (exponent ? ldexp(1024 + part, exponent - 25) : ldexp(part, -24));
 }
 
-static void put_float(void *at, st_type_id type, uint64_t i, double value) {
+static void put_float(void *at, st_type_id type, uint64_t i, double value)
+{
     if (type == ST_F32)
         ((float *)at)[i] = (float)value;
     else if (type == ST_F64)
@@ -57,21 +62,24 @@ static void put_float(void *at, st_type_id type, uint64_t i, double value) {
         ((uint16_t *)at)[i] = type == ST_F16 ? half_of(value) : bfloat_of(value);
 }
 
-static void put_integer(void *at, st_type_id type, uint64_t i, uint64_t bits) {
+static void put_integer(void *at, st_type_id type, uint64_t i, uint64_t bits)
+{
     if (st_type_of(type)->size == 4)
         ((uint32_t *)at)[i] = (uint32_t)bits;
     else
         ((uint64_t *)at)[i] = bits;
 }
 
-static void put(void *at, st_type_id type, uint64_t i, int64_t value) {
+static void put(void *at, st_type_id type, uint64_t i, int64_t value)
+{
     if (st_type_of(type)->is_float)
         put_float(at, type, i, (double)value);
     else
         put_integer(at, type, i, (uint64_t)value);
 }
 
-bool data_same(st_type_id type, const void *a, const void *b) {
+bool data_same(st_type_id type, const void *a, const void *b)
+{
     if (memcmp(a, b, st_type_of(type)->size) == 0)
         return true;
     switch (type) {
@@ -96,7 +104,8 @@ bool data_same(st_type_id type, const void *a, const void *b) {
     }
 }
 
-void data_text(st_type_id type, const void *at, char *out, size_t capacity) {
+void data_text(st_type_id type, const void *at, char *out, size_t capacity)
+{
     uint64_t bits = 0;
     memcpy(&bits, at, st_type_of(type)->size);
     float single;
@@ -129,7 +138,8 @@ void data_text(st_type_id type, const void *at, char *out, size_t capacity) {
 
 // --- exact ---------------------------------------------------------------------------------------
 
-static uint64_t place_of(const kernels_run *run) {
+static uint64_t place_of(const kernels_run *run)
+{
     switch (run->rotation % 4) {
     case 0:
         return 0;
@@ -142,7 +152,8 @@ static uint64_t place_of(const kernels_run *run) {
     }
 }
 
-static void make_sum(void *at, st_type_id type, const kernels_run *run, void *expected) {
+static void make_sum(void *at, st_type_id type, const kernels_run *run, void *expected)
+{
     int64_t sum = 0;
     for (uint64_t i = 0; i < run->n; i++) {
         uint64_t drawn = mix(i * 2654435761u + run->rotation + 1);
@@ -156,7 +167,8 @@ static void make_sum(void *at, st_type_id type, const kernels_run *run, void *ex
 }
 
 static void make_extreme(void *at, st_type_id type, bool max, const kernels_run *run,
-                         void *expected) {
+                         void *expected)
+{
     bool is_signed = st_type_of(type)->is_signed || st_type_of(type)->is_float;
     // From the extreme on, away from it: -1, then -2 … -120 for max; 1, then 2 … for min.
     int64_t extreme = max ? (is_signed ? -1 : 121) : 1;
@@ -168,7 +180,8 @@ static void make_extreme(void *at, st_type_id type, bool max, const kernels_run 
     put(expected, type, 0, extreme);
 }
 
-static void make_nothing(st_type_id type, data_operation operation, void *expected) {
+static void make_nothing(st_type_id type, data_operation operation, void *expected)
+{
     double ends[] = {0, INFINITY, -INFINITY};
     if (st_type_of(type)->is_float) {
         put_float(expected, type, 0, ends[operation]);
@@ -178,7 +191,9 @@ static void make_nothing(st_type_id type, data_operation operation, void *expect
     uint64_t most = st_type_of(type)->size == 4 ? UINT32_MAX : UINT64_MAX;
     uint64_t greatest = is_signed ? most >> 1 : most;
     put_integer(expected, type, 0,
-                operation == DATA_SUM ? 0 : operation == DATA_MIN ? greatest : most - greatest);
+                operation == DATA_SUM   ? 0
+                : operation == DATA_MIN ? greatest
+                                        : most - greatest);
     if (operation == DATA_MAX && is_signed)
         put_integer(expected, type, 0, (most >> 1) + 1);
 }
@@ -186,7 +201,8 @@ static void make_nothing(st_type_id type, data_operation operation, void *expect
 // --- special -------------------------------------------------------------------------------------
 
 static void make_bits(void *at, st_type_id type, data_operation operation, const kernels_run *run,
-                      void *expected) {
+                      void *expected)
+{
     bool is_signed = st_type_of(type)->is_signed, narrow = st_type_of(type)->size == 4;
     uint64_t result = 0;
     for (uint64_t i = 0; i < run->n; i++) {
@@ -206,7 +222,8 @@ static void make_bits(void *at, st_type_id type, data_operation operation, const
 // rotation 0: all infinite, the way that a finite identity would win against; 1: one NaN; 2: zeros of
 // both signs (-0 is less than +0); 3: one infinity among numbers.
 static void make_floats(void *at, st_type_id type, data_operation operation, const kernels_run *run,
-                        void *expected) {
+                        void *expected)
+{
     double infinite = operation == DATA_MAX ? -INFINITY : INFINITY, result = infinite;
     for (uint64_t i = 0; i < run->n; i++)
         put_float(at, type, i, run->rotation % 4 == 0 ? infinite : (double)(1 + i % 7));
@@ -228,7 +245,8 @@ static void make_floats(void *at, st_type_id type, data_operation operation, con
 }
 
 void data_make(void *at, st_type_id type, data_operation operation, const kernels_run *run,
-               void *expected) {
+               void *expected)
+{
     if (run->n == 0)
         make_nothing(type, operation, expected);
     else if (run->data == KERNELS_SPECIAL && st_type_of(type)->is_float)

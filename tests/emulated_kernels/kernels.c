@@ -18,8 +18,8 @@ enum { HANG_SECONDS = 5, MOST_BUFFERS = 16, MOST_ARGUMENTS = 16, MOST_KERNELS = 
 // --- programs ------------------------------------------------------------------------------------
 
 // *text with `from`, which must stand there once, replaced.
-static st_code replace(const kernels_change *change, const char *text, char **out,
-                       st_error *error) {
+static st_code replace(const kernels_change *change, const char *text, char **out, st_error *error)
+{
     const char *at = strstr(text, change->from);
     if (!at || strstr(at + 1, change->from))
         return st_fail(error, ST_NOTHING, "adapt the table of faults to the template",
@@ -29,7 +29,8 @@ static st_code replace(const kernels_change *change, const char *text, char **ou
     return *out ? ST_OK : st_fail_memory(error, "changing a template");
 }
 
-static st_code compile(kernels *of, const kernels_change *change, st_error *error) {
+static st_code compile(kernels *of, const kernels_change *change, st_error *error)
+{
     st_source_text includes[8];
     char *changed = NULL;
     st_code code = ST_OK;
@@ -64,7 +65,8 @@ static st_code compile(kernels *of, const kernels_change *change, st_error *erro
     return code;
 }
 
-st_code kernels_reopen(kernels *of, st_error *error) {
+st_code kernels_reopen(kernels *of, st_error *error)
+{
     if (of->gpu)
         OPS->close(of->gpu);
     of->gpu = NULL;
@@ -76,7 +78,8 @@ st_code kernels_reopen(kernels *of, st_error *error) {
 
 st_code kernels_open(kernels *made, const st_template *tmpl, const st_problem *problem,
                      const st_config *configs, size_t count, const kernels_change *change,
-                     st_error *error) {
+                     st_error *error)
+{
     memset(made, 0, sizeof *made);
     made->tmpl = tmpl;
     made->problem = *problem;
@@ -93,7 +96,8 @@ st_code kernels_open(kernels *made, const st_template *tmpl, const st_problem *p
     return code;
 }
 
-void kernels_close(kernels *of) {
+void kernels_close(kernels *of)
+{
     if (of->gpu)
         OPS->close(of->gpu);
     st_compiled_release(&of->compiled);
@@ -118,14 +122,16 @@ typedef struct run_work {
     _Alignas(8) unsigned char expected[8];
 } run_work;
 
-static int size_axis(const st_template *tmpl) {
+static int size_axis(const st_template *tmpl)
+{
     for (size_t i = 0; i < tmpl->axis_count; i++)
         if (tmpl->axes[i].kind == ST_AXIS_SIZE)
             return (int)i;
     return -1;
 }
 
-static st_code make_plan(run_work *work, size_t config, st_error *error) {
+static st_code make_plan(run_work *work, size_t config, st_error *error)
+{
     kernels *of = work->of;
     const st_template *tmpl = of->tmpl;
     st_problem problem = of->problem;
@@ -155,7 +161,8 @@ static st_code make_plan(run_work *work, size_t config, st_error *error) {
     return code;
 }
 
-static st_code make_input(run_work *work, size_t b, st_error *error) {
+static st_code make_input(run_work *work, size_t b, st_error *error)
+{
     size_t size = st_type_of(work->type)->size;
     size_t bytes = (size_t)work->run->n * size, skipped = (size_t)work->run->offset * size;
     void *data = st_calloc(work->run->n + 1, size);
@@ -171,7 +178,8 @@ static st_code make_input(run_work *work, size_t b, st_error *error) {
     return code;
 }
 
-static st_code make_buffers(run_work *work, st_error *error) {
+static st_code make_buffers(run_work *work, st_error *error)
+{
     const st_template *tmpl = work->of->tmpl;
     st_code code = ST_OK;
     if (tmpl->buffer_count > MOST_BUFFERS)
@@ -196,7 +204,8 @@ static st_code make_buffers(run_work *work, st_error *error) {
     return code;
 }
 
-static st_code launch(run_work *work, const st_plan_step *step, st_error *error) {
+static st_code launch(run_work *work, const st_plan_step *step, st_error *error)
+{
     uint64_t values[MOST_ARGUMENTS];
     void *arguments[MOST_ARGUMENTS];
     size_t sizes[MOST_ARGUMENTS];
@@ -221,15 +230,16 @@ static st_code launch(run_work *work, const st_plan_step *step, st_error *error)
     return OPS->launch(work->of->gpu, &what, error);
 }
 
-static st_code run_plan(run_work *work, st_error *error) {
+static st_code run_plan(run_work *work, st_error *error)
+{
     st_code code = ST_OK;
     for (uint32_t i = 0; i < work->plan.step_count && !code; i++) {
         const st_plan_step *step = &work->plan.steps[i];
         if (!step->is_zero)
             code = launch(work, step, error);
         else if (step->zero_bytes)
-            code = OPS->fill8(work->of->gpu, work->pointers[step->buffer], 0, step->zero_bytes,
-                              error);
+            code =
+                OPS->fill8(work->of->gpu, work->pointers[step->buffer], 0, step->zero_bytes, error);
     }
     // A kernel that waits for what never comes must not hold the test.
     clock_t until = clock() + (clock_t)HANG_SECONDS * CLOCKS_PER_SEC; // of processor time
@@ -242,11 +252,15 @@ static st_code run_plan(run_work *work, st_error *error) {
 }
 
 // The word for what the emulated device says.
-static void name_failure(const char *what, char verdict[24]) {
+static void name_failure(const char *what, char verdict[24])
+{
     static const char *const words[][2] = {
-        {"race: ", "race"},           {"uninitialised: ", "uninitialised"},
-        {"out of bounds: ", "out of bounds"}, {"illegal address", "out of bounds"},
-        {"deadlock", "deadlock"},     {"barrier divergence", "divergence"},
+        {"race: ", "race"},
+        {"uninitialised: ", "uninitialised"},
+        {"out of bounds: ", "out of bounds"},
+        {"illegal address", "out of bounds"},
+        {"deadlock", "deadlock"},
+        {"barrier divergence", "divergence"},
         {"hang: ", "hang"},
     };
     snprintf(verdict, 24, "launch");
@@ -257,7 +271,8 @@ static void name_failure(const char *what, char verdict[24]) {
         }
 }
 
-static st_code judge(run_work *work, char verdict[24], char detail[600], st_error *error) {
+static st_code judge(run_work *work, char verdict[24], char detail[600], st_error *error)
+{
     unsigned char got[8] = {0};
     char a[32], b[32];
     st_code code = OPS->copy_out(work->of->gpu, got, work->pointers[work->output],
@@ -271,7 +286,8 @@ static st_code judge(run_work *work, char verdict[24], char detail[600], st_erro
     return ST_OK;
 }
 
-static st_code find_operation(run_work *work, st_error *error) {
+static st_code find_operation(run_work *work, st_error *error)
+{
     const st_template *tmpl = work->of->tmpl;
     work->type = st_problem_type(tmpl, &work->of->problem)->id;
     int axis = st_template_axis(tmpl, "op");
@@ -279,7 +295,8 @@ static st_code find_operation(run_work *work, st_error *error) {
         static const char *const names[] = {"sum", "min", "max"};
         const st_value *value = &tmpl->axes[axis].values[v];
         for (int o = 0; o < 3; o++)
-            if (value->number == work->of->problem.value[axis] && strcmp(value->word, names[o]) == 0) {
+            if (value->number == work->of->problem.value[axis] &&
+                strcmp(value->word, names[o]) == 0) {
                 work->operation = (data_operation)o;
                 return ST_OK;
             }
@@ -288,7 +305,8 @@ static st_code find_operation(run_work *work, st_error *error) {
 }
 
 st_code kernels_compute(kernels *of, size_t config, const kernels_run *run, char verdict[24],
-                        char detail[600], st_error *error) {
+                        char detail[600], st_error *error)
+{
     run_work work = {.of = of, .run = run, .output = -1};
     verdict[0] = detail[0] = 0;
     st_code code = find_operation(&work, error);
@@ -317,12 +335,14 @@ st_code kernels_compute(kernels *of, size_t config, const kernels_run *run, char
 
 // --- sizes ---------------------------------------------------------------------------------------
 
-static uint64_t parameter(const kernels *of, size_t config, const char *name) {
+static uint64_t parameter(const kernels *of, size_t config, const char *name)
+{
     int at = st_template_parameter(of->tmpl, name);
     return at < 0 ? 1 : (uint64_t)of->configs[config].value[at];
 }
 
-static size_t add_size(uint64_t *out, size_t count, size_t capacity, uint64_t size) {
+static size_t add_size(uint64_t *out, size_t count, size_t capacity, uint64_t size)
+{
     for (size_t i = 0; i < count; i++)
         if (out[i] == size)
             return count;
@@ -331,7 +351,8 @@ static size_t add_size(uint64_t *out, size_t count, size_t capacity, uint64_t si
     return count;
 }
 
-size_t kernels_sizes(const kernels *of, size_t config, uint64_t *out, size_t capacity) {
+size_t kernels_sizes(const kernels *of, size_t config, uint64_t *out, size_t capacity)
+{
     static const uint64_t always[] = {0, 1, 31, 32, 33, 1021};
     uint64_t block = parameter(of, config, "BLOCK"), vec = parameter(of, config, "VEC");
     uint64_t tile = block * vec * parameter(of, config, "UNROLL");
@@ -339,9 +360,10 @@ size_t kernels_sizes(const kernels *of, size_t config, uint64_t *out, size_t cap
     // Several tiles a block cost time: only where tiles are small.
     uint64_t more = tile <= 8192 ? 5 * tile + block * vec + 7 : tile + block * vec + 7;
     uint64_t three = tile <= 32768 ? 3 * tile + 4 * vec : tile + 4 * vec;
-    const uint64_t wanted[] = {block - 1, block,    block + 1, tile - 1,
-                               tile,      tile + 1, three,     tile <= 8192 ? tile * cluster + 1 : 1,
-                               more};
+    const uint64_t wanted[] = {
+        block - 1, block,    block + 1, tile - 1,
+        tile,      tile + 1, three,     tile <= 8192 ? tile * cluster + 1 : 1,
+        more};
     size_t count = 0;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         count = add_size(out, count, capacity, always[i]);

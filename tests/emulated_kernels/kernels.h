@@ -11,7 +11,7 @@
 // A program of configurations of one type and operation.
 typedef struct kernels {
     const st_template *tmpl;
-    st_problem problem; // its type and words
+    st_problem problem;       // its type and words
     const st_config *configs; // borrowed
     size_t config_count;
     st_program program;
@@ -37,8 +37,8 @@ void kernels_close(kernels *of);
 st_code kernels_reopen(kernels *of, st_error *error);
 
 typedef enum kernels_data {
-    KERNELS_EXACT,    // small integers, none of them zero
-    KERNELS_SPECIAL,  // floats: infinities, NaN, zeros of both signs; integers: all their bits
+    KERNELS_EXACT,   // small integers, none of them zero
+    KERNELS_SPECIAL, // floats: infinities, NaN, zeros of both signs; integers: all their bits
     KERNELS_DATA
 } kernels_data;
 

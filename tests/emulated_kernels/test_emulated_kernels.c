@@ -3,7 +3,9 @@
 // each type with every value of every parameter, and every pair of values that the spaces hold, on the
 // sizes that break kernels, on and off alignment, on exact and on special data.
 //
-//     test_emulated_kernels [SLICE SLICES]     the kinds (type and operation) number SLICE, SLICE + SLICES, …
+//     test_emulated_kernels [SLICE SLICES]
+//
+// takes the kinds (type and operation) number SLICE, SLICE + SLICES, ….
 #include "tests/covering/covering.h"
 #include "tests/emulated_kernels/kernels.h"
 #include "tuner/base/clock.h"
@@ -20,7 +22,8 @@ typedef struct totals {
 } totals;
 
 static void report(const kernels *of, size_t config, const kernels_run *run, const char *verdict,
-                   const char *detail) {
+                   const char *detail)
+{
     st_text text;
     st_text_init(&text);
     st_problem problem = of->problem;
@@ -34,7 +37,8 @@ static void report(const kernels *of, size_t config, const kernels_run *run, con
 }
 
 static st_code run_one(kernels *of, size_t config, const kernels_run *run, totals *all,
-                       st_error *error) {
+                       st_error *error)
+{
     char verdict[24], detail[600];
     st_code code = kernels_compute(of, config, run, verdict, detail, error);
     if (code)
@@ -47,7 +51,8 @@ static st_code run_one(kernels *of, size_t config, const kernels_run *run, total
     return ST_OK;
 }
 
-static st_code run_config(kernels *of, size_t config, totals *all, st_error *error) {
+static st_code run_config(kernels *of, size_t config, totals *all, st_error *error)
+{
     uint64_t sizes[32];
     size_t count = kernels_sizes(of, config, sizes, 32);
     st_code code = ST_OK;
@@ -59,8 +64,8 @@ static st_code run_config(kernels *of, size_t config, totals *all, st_error *err
             code = run_one(of, config, &run, all, error);
     }
     for (unsigned rotation = 0; rotation < 4 && !code; rotation++) {
-        kernels_run run = {.n = 1021, .offset = rotation, .data = KERNELS_SPECIAL,
-                           .rotation = rotation};
+        kernels_run run = {
+            .n = 1021, .offset = rotation, .data = KERNELS_SPECIAL, .rotation = rotation};
         code = run_one(of, config, &run, all, error);
     }
     return code;
@@ -68,7 +73,8 @@ static st_code run_config(kernels *of, size_t config, totals *all, st_error *err
 
 // The configurations of one kind, as one program.
 static st_code run_kind(const st_template *tmpl, const covering_choice *choices, size_t count,
-                        totals *all, st_error *error) {
+                        totals *all, st_error *error)
+{
     kernels of;
     st_config *configs = st_calloc(count, sizeof *configs);
     if (!configs)
@@ -90,7 +96,8 @@ static st_code run_kind(const st_template *tmpl, const covering_choice *choices,
 }
 
 static st_code choose(const st_template *tmpl, covering *of, covering_choice **choices,
-                      size_t *count, st_error *error) {
+                      size_t *count, st_error *error)
+{
     static const int64_t sizes[] = {1 << 10, 1 << 16, 1 << 20};
     st_device_facts device;
     st_code code = st_emu_operations.facts(0, &device, error);
@@ -101,7 +108,8 @@ static st_code choose(const st_template *tmpl, covering *of, covering_choice **c
     return code ? code : covering_choose(of, choices, count, error);
 }
 
-static st_code run_all(size_t slice, size_t slices, totals *all, bool *covered, st_error *error) {
+static st_code run_all(size_t slice, size_t slices, totals *all, bool *covered, st_error *error)
+{
     st_template *tmpl = NULL;
     covering of = {0};
     covering_choice *choices = NULL;
@@ -130,7 +138,8 @@ static st_code run_all(size_t slice, size_t slices, totals *all, bool *covered, 
     return code;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     totals all = {0};
     st_error error = {0};
     bool covered = false;

@@ -24,13 +24,15 @@ typedef struct fault {
 
 // --- the table -----------------------------------------------------------------------------------
 
-static st_code bad_line(const char *line, st_error *error) {
+static st_code bad_line(const char *line, st_error *error)
+{
     return st_fail(error, ST_USAGE, "the head of faults.txt says what a line may be",
                    "faults.txt: %s", line);
 }
 
 // "T=f32 op=sum FINISH=ticket": axes, then parameters that differ from the default's.
-static st_code read_config(const st_template *tmpl, char *line, fault *of, st_error *error) {
+static st_code read_config(const st_template *tmpl, char *line, fault *of, st_error *error)
+{
     char problem[256] = "";
     st_config config;
     st_code code = ST_OK;
@@ -62,7 +64,8 @@ static st_code read_config(const st_template *tmpl, char *line, fault *of, st_er
     return code;
 }
 
-static st_code add_text(char *to, const char *line, st_error *error) {
+static st_code add_text(char *to, const char *line, st_error *error)
+{
     size_t used = strlen(to);
     if (used + strlen(line) + 2 > MOST_TEXT)
         return bad_line("a text is too long", error);
@@ -71,7 +74,8 @@ static st_code add_text(char *to, const char *line, st_error *error) {
 }
 
 static st_code read_line(const st_template *tmpl, char *line, fault *list, size_t *count,
-                         st_error *error) {
+                         st_error *error)
+{
     fault *of = *count ? &list[*count - 1] : NULL;
     if (line[0] == '@') {
         if (*count == MOST_FAULTS)
@@ -100,11 +104,12 @@ static st_code read_line(const st_template *tmpl, char *line, fault *list, size_
     return ST_OK;
 }
 
-static st_code read_table(const st_template *tmpl, fault *list, size_t *count, st_error *error) {
+static st_code read_table(const st_template *tmpl, fault *list, size_t *count, st_error *error)
+{
     st_text text;
     st_text_init(&text);
-    st_code code = st_text_read_file(
-        &text, SIMTUNE_SOURCE_FOLDER "/tests/emulated_kernels/faults.txt", error);
+    st_code code =
+        st_text_read_file(&text, SIMTUNE_SOURCE_FOLDER "/tests/emulated_kernels/faults.txt", error);
     for (char *line = text.data, *next; !code && line && *line; line = next) {
         size_t length = strcspn(line, "\n");
         next = line + length + (line[length] == '\n');
@@ -119,15 +124,16 @@ static st_code read_table(const st_template *tmpl, fault *list, size_t *count, s
 
 // Runs one configuration until something is wrong.
 static st_code try_config(kernels *of, size_t config, const fault *with, char verdict[24],
-                          char detail[600], st_error *error) {
+                          char detail[600], st_error *error)
+{
     uint64_t sizes[32];
     size_t count = kernels_sizes(of, config, sizes, 32 - MOST_SIZES);
     for (size_t i = 0; i < with->size_count; i++)
         sizes[count++] = with->sizes[i];
     st_code code = ST_OK;
     for (size_t s = 0; s < count * 2 && !code && !verdict[0]; s++) {
-        kernels_run run = {.n = sizes[s / 2], .offset = s % 2 ? 1 + s % 3 : 0,
-                           .rotation = (unsigned)s};
+        kernels_run run = {
+            .n = sizes[s / 2], .offset = s % 2 ? 1 + s % 3 : 0, .rotation = (unsigned)s};
         code = kernels_compute(of, config, &run, verdict, detail, error);
     }
     for (unsigned rotation = 0; rotation < 4 && !code && !verdict[0]; rotation++) {
@@ -138,7 +144,8 @@ static st_code try_config(kernels *of, size_t config, const fault *with, char ve
 }
 
 static st_code try_fault(const st_template *tmpl, const fault *with, bool planted, char verdict[24],
-                         char detail[600], st_error *error) {
+                         char detail[600], st_error *error)
+{
     kernels of;
     kernels_change change = {.file = with->file, .from = with->from, .to = with->to};
     st_code code = kernels_open(&of, tmpl, &with->problem, with->configs, with->config_count,
@@ -151,7 +158,8 @@ static st_code try_fault(const st_template *tmpl, const fault *with, bool plante
 }
 
 // True when the fault is caught, by what may catch it. Prints its line of the table.
-static bool judge(const st_template *tmpl, const fault *with) {
+static bool judge(const st_template *tmpl, const fault *with)
+{
     char verdict[24], detail[600];
     st_error error = {0};
     st_code code = try_fault(tmpl, with, true, verdict, detail, &error);
@@ -167,7 +175,8 @@ static bool judge(const st_template *tmpl, const fault *with) {
 }
 
 // The configurations of all faults, without their faults: each problem's as one program.
-static size_t judge_right(const st_template *tmpl, const fault *list, size_t count) {
+static size_t judge_right(const st_template *tmpl, const fault *list, size_t count)
+{
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
         bool known = false;
@@ -189,7 +198,8 @@ static size_t judge_right(const st_template *tmpl, const fault *list, size_t cou
     return wrong;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     static fault list[MOST_FAULTS];
     size_t count = 0, survived = 0, tried = 0;
     st_error error = {0};

@@ -12,8 +12,8 @@ import places
 from places import harness
 
 TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates", "tiny.cu")
-SAMPLE = 22
-SECONDS = 45  # a slow machine makes fewer trials, and says how many
+SAMPLE = 14
+SECONDS = 25  # a slow machine makes fewer trials, and says how many
 
 
 class Tune(harness.Case):

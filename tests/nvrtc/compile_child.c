@@ -4,7 +4,8 @@
 #include "tuner/base/json.h"
 #include "tuner/gpu/compile.h"
 
-int main(void) {
+int main(void)
+{
     st_json_setup();
     return st_compile_child(3);
 }

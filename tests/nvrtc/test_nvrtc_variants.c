@@ -23,7 +23,8 @@ enum { MOST_ARCHS = 64, MOST_FAMILIES = 32, SKIPPED = 77, CONFIGS_A_PROGRAM = 12
 // --- what an architecture allows -----------------------------------------------------------------
 
 // The facts that constraints ask for, of a large device of that compute capability.
-static st_device_facts facts_of(int cc) {
+static st_device_facts facts_of(int cc)
+{
     bool datacenter = cc == 80 || cc == 90 || cc == 100 || cc == 103;
     int threads = cc < 80 ? 1024 : datacenter ? 2048 : 1536;
     st_device_facts made = {
@@ -34,10 +35,16 @@ static st_device_facts facts_of(int cc) {
         .warp_size = 32,
         .max_threads_per_block = 1024,
         .threads_per_sm = threads,
-        .max_blocks_per_sm = cc < 80 ? 16 : datacenter ? 32 : 24,
+        .max_blocks_per_sm = cc < 80      ? 16
+                             : datacenter ? 32
+                                          : 24,
         .registers_per_sm = 65536,
-        .smem_per_block = cc < 80 ? 65536 : datacenter ? 166912 : 101376,
-        .smem_per_sm = cc < 80 ? 65536 : datacenter ? 167936 : 102400,
+        .smem_per_block = cc < 80      ? 65536
+                          : datacenter ? 166912
+                                       : 101376,
+        .smem_per_sm = cc < 80      ? 65536
+                       : datacenter ? 167936
+                                    : 102400,
         .smem_reserved = cc < 80 ? 0 : 1024,
         .l2_bytes = 40 << 20,
         .memory_bytes = (int64_t)16 << 30,
@@ -70,7 +77,8 @@ typedef struct arch_work {
     char worst[256]; // the configuration that spills most
 } arch_work;
 
-static st_code choose(arch_work *work, int cc, st_error *error) {
+static st_code choose(arch_work *work, int cc, st_error *error)
+{
     static const int64_t sizes[] = {1 << 14, 1 << 20, 1 << 26};
     st_device_facts device = facts_of(cc);
     st_code code = covering_open(&work->cover, work->tmpl, 0, error);
@@ -81,7 +89,8 @@ static st_code choose(arch_work *work, int cc, st_error *error) {
     return code;
 }
 
-static st_code submit(arch_work *work, size_t first, size_t end, st_error *error) {
+static st_code submit(arch_work *work, size_t first, size_t end, st_error *error)
+{
     st_source_text includes[32];
     st_config configs[CONFIGS_A_PROGRAM];
     size_t id = work->program_count++;
@@ -110,7 +119,8 @@ static st_code submit(arch_work *work, size_t first, size_t end, st_error *error
     return st_pool_submit(work->pool, &job, error);
 }
 
-static st_code submit_all(arch_work *work, st_error *error) {
+static st_code submit_all(arch_work *work, st_error *error)
+{
     st_code code = ST_OK;
     work->programs = st_calloc(work->choice_count + 1, sizeof *work->programs);
     if (!work->programs)
@@ -129,7 +139,8 @@ static st_code submit_all(arch_work *work, st_error *error) {
 
 // Whoever spills or warns is named by its kernel's name expression.
 static void read_kernel(arch_work *work, const program_work *of, const st_compiled *compiled,
-                        size_t k) {
+                        size_t k)
+{
     int registers, spills, smem;
     for (size_t other = 0; other < k; other++) // launches that share a kernel
         if (strcmp(compiled->lowered_names[other], compiled->lowered_names[k]) == 0)
@@ -149,7 +160,8 @@ static void read_kernel(arch_work *work, const program_work *of, const st_compil
     }
 }
 
-static void read_result(arch_work *work, const st_compiled *compiled) {
+static void read_result(arch_work *work, const st_compiled *compiled)
+{
     const program_work *of = &work->programs[compiled->id];
     const char *warning = compiled->log ? strstr(compiled->log, "warning") : NULL;
     if (compiled->outcome != ST_COMPILED) {
@@ -167,7 +179,8 @@ static void read_result(arch_work *work, const st_compiled *compiled) {
         read_kernel(work, of, compiled, k);
 }
 
-static st_code take_all(arch_work *work, st_error *error) {
+static st_code take_all(arch_work *work, st_error *error)
+{
     st_code code = ST_OK;
     while (work->taken < work->program_count && !code) {
         st_compiled compiled;
@@ -182,7 +195,8 @@ static st_code take_all(arch_work *work, st_error *error) {
     return code;
 }
 
-static void release(arch_work *work) {
+static void release(arch_work *work)
+{
     for (size_t i = 0; work->programs && i < work->program_count; i++)
         st_program_release(&work->programs[i].program);
     st_free(work->programs);
@@ -191,7 +205,8 @@ static void release(arch_work *work) {
 }
 
 // True when everything compiled without a word, and every pair was covered.
-static bool run_arch(const st_template *tmpl, st_pool *pool, int cc) {
+static bool run_arch(const st_template *tmpl, st_pool *pool, int cc)
+{
     arch_work work = {.tmpl = tmpl, .pool = pool};
     st_error error = {0};
     double start = st_clock_seconds();
@@ -205,9 +220,9 @@ static bool run_arch(const st_template *tmpl, st_pool *pool, int cc) {
     if (code)
         printf("FAILED  %s: %s\n", work.arch, error.what);
     printf("%-10s %-7s %8zu %8zu %8zu %5zu/%-5zu %9d %9zu %8d %6.1f %6.1f  %s\n", tmpl->family,
-           work.arch, work.choice_count, work.program_count, work.kernels,
-           work.cover.pairs_covered, work.cover.pairs_possible, work.most_registers, work.spilling,
-           work.most_spills, chosen - start, st_clock_seconds() - chosen, work.worst);
+           work.arch, work.choice_count, work.program_count, work.kernels, work.cover.pairs_covered,
+           work.cover.pairs_possible, work.most_registers, work.spilling, work.most_spills,
+           chosen - start, st_clock_seconds() - chosen, work.worst);
     bool right = !code && !work.failures && !work.warnings && !work.unknown && work.kernels > 0 &&
                  work.cover.pairs_covered == work.cover.pairs_possible;
     if (work.unknown)
@@ -219,7 +234,8 @@ static bool run_arch(const st_template *tmpl, st_pool *pool, int cc) {
 // --- families ------------------------------------------------------------------------------------
 
 // The shipped files that hold a family: those that say so.
-static size_t list_families(char paths[MOST_FAMILIES][512]) {
+static size_t list_families(char paths[MOST_FAMILIES][512])
+{
     size_t count = 0;
     DIR *folder = opendir(SIMTUNE_SOURCE_FOLDER "/templates");
     for (struct dirent *entry; folder && (entry = readdir(folder)) && count < MOST_FAMILIES;) {
@@ -240,7 +256,8 @@ static size_t list_families(char paths[MOST_FAMILIES][512]) {
     return count;
 }
 
-static bool run_family(const char *path, st_pool *pool, const int *archs, size_t arch_count) {
+static bool run_family(const char *path, st_pool *pool, const int *archs, size_t arch_count)
+{
     st_template *tmpl = NULL;
     st_error error = {0};
     bool right = true;
@@ -254,7 +271,8 @@ static bool run_family(const char *path, st_pool *pool, const int *archs, size_t
     return right;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     static char paths[MOST_FAMILIES][512];
     char version[48];
     int archs[MOST_ARCHS];

@@ -1,133 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checking mode: sees every access of a program that was compiled for it (templates/emu/checks.h)
-// before it happens, and ends the launch at the first that CUDA leaves undefined.
+// The checking mode: sees every access of a program that was compiled for it
+// (templates/emu/checks.h) before it happens, and ends the launch at the first that CUDA leaves
+// undefined.
 //
-//     access -> which region (block's shared memory, cluster's, an allocation; anything else is not ours)
-//            -> inside? written? ordered after what others did to these bytes? -> its id into the shadow
+//     access -> which region: the block's shared memory, the cluster's, an allocation (anything else
+//               is not ours; emu_check_regions.c)
+//            -> inside? written? ordered after what others did to these bytes (emu_check_order.c)?
+//            -> its id into the region's shadow
 //
 // Invariants
-//  1. An id names an access: who, when (clock), where in the code, which kind. Ids grow; they are
-//     told apart from those of earlier launches (below `window`: ordered by the kernels' boundary) and
-//     of earlier blocks in the same shared memory (below its region's `first`: never written) by that.
-//  2. For each byte the shadow holds the id of its last write and of two reads since. A read that the
-//     reader knows of is replaced; of three and more reads that know nothing of each other two are
-//     kept. So a race may be missed when there are many readers, and none is reported that is not one.
-//  3. Two accesses race when one of them writes, not both are strong (volatile or atomic, scopes that
-//     include both), and who comes second does not know of the first (emu_check_order.c). A write of
-//     the value that is there already does not race with the write that put it there.
-//  4. The order in which threads happen to run decides what is found first, not what is a race.
+//  1. An id names an access: who, when (clock), where in the code, which kind. Ids grow; those of
+//     earlier launches are below `window` (the kernels' boundary orders them), those of earlier
+//     blocks in the same shared memory below its region's `first` (they wrote nothing of this one).
+//  2. For each byte the shadow holds the id of its last write and of two reads since. A read that
+//     the reader knows of is replaced; of three and more reads that know nothing of each other two
+//     are kept. So a race may be missed when there are many readers, and none is reported that is
+//     not one.
+//  3. Two accesses race when one of them writes, not both are strong (volatile or atomic, scopes
+//     that include both), and who comes second does not know of the first. A write of the value
+//     that is there already does not race with the write that put it there.
+//  4. The order in which threads happen to run decides what an acquire sees and what is found
+//     first; what barriers order or do not order is the same in every order.
 //  5. A finding ends the launch; nothing that the kernel does after it is seen.
 //  6. Hooks run with `user` cleared, so that the timer does not switch inside them.
-#include "tuner/base/memory.h"
 #include "tuner/gpu/emu_check_internal.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#define MAX_CONTEXTS ((uint32_t)32 << 20) // of a launch; beyond, older ones are forgotten
-#define LAST_ID 0xe0000000u
-
-static void *map_zeroes(size_t bytes)
-{
-    void *made = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return made == MAP_FAILED ? NULL : made;
-}
-
-// --- regions -------------------------------------------------------------------------------------
-
-static bool shadow_make(st_emu_region *region, size_t bytes)
-{
-    size_t words = (bytes + 15) / 16 * 16;
-    region->shadow_bytes = words * 3 * sizeof(uint32_t);
-    region->write = words ? map_zeroes(region->shadow_bytes) : NULL;
-    region->read = region->write + words;
-    region->other = region->read + words;
-    return region->write || !words;
-}
-
-static void shadow_free(st_emu_region *region)
-{
-    if (region->write)
-        munmap(region->write, region->shadow_bytes);
-    region->write = NULL;
-}
-
-bool st_emu_check_add(st_emu_check *check, void *map, size_t mapped, void *data, size_t bytes)
-{
-    st_emu_region **more = st_grow(check->regions, &check->region_capacity, check->region_count + 1,
-                                   sizeof(st_emu_region *));
-    if (!more)
-        return false;
-    check->regions = more;
-    st_emu_region *made = st_calloc(1, sizeof *made);
-    if (!made || !shadow_make(made, bytes)) {
-        st_free(made);
-        return false;
-    }
-    made->map = (uintptr_t)map;
-    made->mapped = mapped;
-    made->data = (uintptr_t)data;
-    made->bytes = bytes;
-    check->regions[check->region_count++] = made;
-    return true;
-}
-
-void st_emu_check_remove(st_emu_check *check, const void *data)
-{
-    for (size_t i = 0; i < check->region_count; i++) {
-        st_emu_region *found = check->regions[i];
-        if (found->data != (uintptr_t)data)
-            continue;
-        st_emu_check_places_clear(check, found->data, found->bytes);
-        shadow_free(found);
-        st_free(found);
-        check->regions[i] = check->regions[--check->region_count];
-        check->last_region = 0;
-        return;
-    }
-}
-
-void st_emu_check_written(st_emu_check *check, const void *at, size_t bytes, bool nothing)
-{
-    for (size_t i = 0; i < check->region_count; i++) {
-        st_emu_region *region = check->regions[i];
-        size_t from = (uintptr_t)at - region->data;
-        if (from >= region->bytes)
-            continue;
-        for (size_t b = from; b < from + bytes && b < region->bytes; b++) {
-            region->write[b] = nothing ? ST_EMU_NOTHING : ST_EMU_HOST;
-            region->read[b] = region->other[b] = 0;
-        }
-    }
-}
-
-ST_EMU_ON_FIBER static st_emu_region *find_region(st_emu_check *check, st_emu_runner *runner,
-                                                  uintptr_t at)
-{
-    const st_emu_block *block = runner->block;
-    if (check->last_region < check->region_count) {
-        st_emu_region *last = check->regions[check->last_region];
-        if (at - last->map < last->mapped)
-            return last;
-    }
-    if (at - block->checked->shared.map < block->checked->shared.mapped)
-        return &block->checked->shared;
-    if (at - (uintptr_t)block->stacks < (uintptr_t)block->capacity * ST_EMU_STACK)
-        return NULL;
-    for (unsigned r = 0; block->cluster->size > 1 && r < block->cluster->size; r++) {
-        const st_emu_block *other = block->cluster->blocks[r];
-        if (other && at - other->checked->shared.map < other->checked->shared.mapped)
-            return &other->checked->shared;
-    }
-    for (size_t i = 0; i < check->region_count; i++)
-        if (at - check->regions[i]->map < check->regions[i]->mapped) {
-            check->last_region = i;
-            return check->regions[i];
-        }
-    return NULL;
-}
 
 // --- findings ------------------------------------------------------------------------------------
 
@@ -238,7 +137,7 @@ ST_EMU_ON_FIBER static void need_inside(st_emu_runner *runner, const st_emu_regi
 
 ST_EMU_ON_FIBER static uint32_t new_id(st_emu_check *check, const st_emu_context *access)
 {
-    if (check->next - check->window >= MAX_CONTEXTS) {
+    if (check->next - check->window >= ST_EMU_MOST_CONTEXTS) {
         check->window = check->next; // what was before is taken for ordered
         check->launch_first = check->next;
     }
@@ -268,15 +167,13 @@ typedef struct access_work {
     st_emu_context by;
 } access_work;
 
-// Is what `id` names (of this launch, or of the one before) ordered before us?
-ST_EMU_ON_FIBER static bool is_known(const access_work *work, uint32_t id)
+ST_EMU_ON_FIBER bool st_emu_check_is_known(st_emu_runner *runner, uint32_t id)
 {
-    const st_emu_check *check = work->check;
-    if (id < check->window)
+    const st_emu_check *check = runner->check;
+    const st_emu_check_thread *self = st_emu_check_self(runner);
+    if (id < check->window || (id < check->launch_first && self->waited))
         return true;
-    if (id < check->launch_first && work->self->waited)
-        return true;
-    return st_emu_check_knows(work->runner->block->checked, work->self, work->by.thread,
+    return st_emu_check_knows(runner->block->checked, self, runner->current->index,
                               &check->contexts[id - check->window]);
 }
 
@@ -323,7 +220,7 @@ ST_EMU_ON_FIBER static void need_order(const access_work *work, uint32_t id, siz
                                        size_t bytes)
 {
     st_emu_check *check = work->check;
-    if (id < check->window || is_known(work, id))
+    if (id < check->window || st_emu_check_is_known(work->runner, id))
         return;
     const st_emu_context *other = &check->contexts[id - check->window];
     bool other_kernel = id < check->launch_first;
@@ -355,7 +252,7 @@ ST_EMU_ON_FIBER static void note_read(const access_work *work, size_t at, uint32
     if (*read == id)
         return;
     uint32_t stale = work->region->owner ? work->region->first : 0;
-    if (*read < stale || *read == *replaceable || is_known(work, *read)) {
+    if (*read < stale || *read == *replaceable || st_emu_check_is_known(work->runner, *read)) {
         *replaceable = *read;
         *read = id;
     } else {
@@ -398,13 +295,13 @@ ST_EMU_ON_FIBER static void touch_write(const access_work *work, size_t off, siz
 }
 
 // Returns its id, and the region; 0 when the address is not ours (a stack, the program's own data).
-ST_EMU_ON_FIBER static uint32_t touch(st_emu_runner *runner, const void *at, size_t bytes,
-                                      unsigned kind, const void *pc, st_emu_region **where)
+ST_EMU_ON_FIBER uint32_t st_emu_check_touch(st_emu_runner *runner, const void *at, size_t bytes,
+                                            unsigned kind, const void *pc, st_emu_region **where)
 {
     access_work work = {.runner = runner, .check = runner->check};
     st_emu_check_settle(runner);
     work.check->last_pc = (uint32_t)((uintptr_t)pc - work.check->base);
-    *where = work.region = find_region(work.check, runner, (uintptr_t)at);
+    *where = work.region = st_emu_check_region(work.check, runner, (uintptr_t)at);
     if (!work.region || bytes == 0)
         return 0;
     work.self = st_emu_check_self(runner);
@@ -445,374 +342,8 @@ ST_EMU_ON_FIBER void st_emu_check_access(const void *at, unsigned long bytes, un
     st_emu_region *region;
     int user = runner->user;
     runner->user = 0;
-    uint32_t id = touch(runner, at, bytes, kind, pc, &region);
+    uint32_t id = st_emu_check_touch(runner, at, bytes, kind, pc, &region);
     if (id && (kind & SIMTUNE_EMU_STRONG))
         note_volatile(runner, (uintptr_t)at, kind);
     runner->user = user;
-}
-
-// --- functions on memory -------------------------------------------------------------------------
-
-ST_EMU_ON_FIBER void *st_emu_check_copy(void *to, const void *from, unsigned long bytes,
-                                        const void *pc)
-{
-    st_emu_check_access(from, bytes, SIMTUNE_EMU_READ, pc);
-    st_emu_check_access(to, bytes, SIMTUNE_EMU_WRITE, pc);
-    volatile char *at = to; // the host's memcpy may not look at stacks of fibers
-    const volatile char *source = from;
-    if ((uintptr_t)to <= (uintptr_t)from)
-        for (unsigned long i = 0; i < bytes; i++)
-            at[i] = source[i];
-    else
-        for (unsigned long i = bytes; i-- > 0;)
-            at[i] = source[i];
-    return to;
-}
-
-ST_EMU_ON_FIBER void *st_emu_check_set(void *to, int value, unsigned long bytes, const void *pc)
-{
-    st_emu_check_access(to, bytes, SIMTUNE_EMU_WRITE, pc);
-    volatile char *at = to;
-    for (unsigned long i = 0; i < bytes; i++)
-        at[i] = (char)value;
-    return to;
-}
-
-// --- atomics -------------------------------------------------------------------------------------
-
-ST_EMU_ON_FIBER static uint64_t read_word(const void *at, unsigned bytes)
-{
-    switch (bytes) {
-    case 1:
-        return *(const volatile uint8_t *)at;
-    case 2:
-        return *(const volatile uint16_t *)at;
-    case 4:
-        return *(const volatile uint32_t *)at;
-    default:
-        return *(const volatile uint64_t *)at;
-    }
-}
-
-ST_EMU_ON_FIBER static void write_word(void *at, unsigned bytes, uint64_t value)
-{
-    switch (bytes) {
-    case 1:
-        *(volatile uint8_t *)at = (uint8_t)value;
-        break;
-    case 2:
-        *(volatile uint16_t *)at = (uint16_t)value;
-        break;
-    case 4:
-        *(volatile uint32_t *)at = (uint32_t)value;
-        break;
-    default:
-        *(volatile uint64_t *)at = value;
-        break;
-    }
-}
-
-// Reports it; *narrow is its scope, which is then forgotten.
-ST_EMU_ON_FIBER static uint32_t touch_strong(st_emu_runner *runner, const void *at, unsigned bytes,
-                                             unsigned kind, const void *pc, bool *narrow)
-{
-    st_emu_region *region;
-    *narrow = runner->current->view.narrow != 0;
-    runner->current->view.narrow = 0;
-    if ((uintptr_t)at % bytes)
-        st_emu_stop(runner, NULL, 0, "an atomic of %u bytes off its alignment", bytes);
-    if (!runner->check)
-        return 0;
-    return touch(runner, at, bytes, kind | SIMTUNE_EMU_STRONG | (*narrow ? ST_EMU_NARROW : 0), pc,
-                 &region);
-}
-
-// The id of the last write to the byte at `at`.
-ST_EMU_ON_FIBER static uint32_t last_write(st_emu_runner *runner, const void *at)
-{
-    st_emu_region *region = find_region(runner->check, runner, (uintptr_t)at);
-    return region->write[(uintptr_t)at - region->data];
-}
-
-ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_load(const void *at, unsigned bytes, int order,
-                                                  const void *pc)
-{
-    st_emu_runner *runner = st_emu_active;
-    bool narrow;
-    runner->user = 0;
-    uint32_t id = touch_strong(runner, at, bytes, SIMTUNE_EMU_READ,
-                               pc ? pc : __builtin_return_address(0), &narrow);
-    uint64_t value = read_word(at, bytes);
-    st_emu_place *place = id ? st_emu_check_place(runner->check, (uintptr_t)at) : NULL;
-    if (place) {
-        access_work work = {.runner = runner,
-                            .check = runner->check,
-                            .self = st_emu_check_self(runner),
-                            .by = {.thread = (uint16_t)runner->current->index}};
-        // One load that knows nothing of the last store may miss it: the next will not.
-        if (place->has_old && place->writer == last_write(runner, at) &&
-            !is_known(&work, place->writer)) {
-            place->has_old = false;
-            value = place->old;
-        } else {
-            st_emu_check_acquire(runner, place, narrow, order == SIMTUNE_EMU_RELAXED);
-        }
-    }
-    runner->user = 1;
-    return value;
-}
-
-ST_EMU_ON_FIBER void st_emu_check_store(void *at, unsigned bytes, simtune_emu_u64 value, int order,
-                                        const void *pc)
-{
-    st_emu_runner *runner = st_emu_active;
-    bool narrow;
-    runner->user = 0;
-    uint32_t id = touch_strong(runner, at, bytes, SIMTUNE_EMU_WRITE,
-                               pc ? pc : __builtin_return_address(0), &narrow);
-    if (id) {
-        st_emu_place *place = st_emu_check_place_make(runner, (uintptr_t)at);
-        place->has_old = true;
-        place->old = read_word(at, bytes);
-        place->writer = id;
-        st_emu_check_hand_over(runner, place, order >= SIMTUNE_EMU_RELEASE, narrow);
-    }
-    write_word(at, bytes, value);
-    runner->user = 1;
-}
-
-ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_begin_change(void *at, unsigned bytes, int order,
-                                                          const void *pc)
-{
-    st_emu_runner *runner = st_emu_active;
-    bool narrow;
-    runner->user = 0; // until the end of the change
-    uint32_t id = touch_strong(runner, at, bytes, SIMTUNE_EMU_READ | SIMTUNE_EMU_WRITE,
-                               pc ? pc : __builtin_return_address(0), &narrow);
-    if (id) {
-        st_emu_check_thread *self = st_emu_check_self(runner);
-        bool hands = order >= SIMTUNE_EMU_RELEASE || self->fenced[0] || self->fenced[1];
-        st_emu_place *place = hands ? st_emu_check_place_make(runner, (uintptr_t)at)
-                                    : st_emu_check_place(runner->check, (uintptr_t)at);
-        if (place) {
-            place->has_old = false;
-            bool acquires = order != SIMTUNE_EMU_RELAXED && order != SIMTUNE_EMU_RELEASE;
-            st_emu_check_acquire(runner, place, narrow, !acquires);
-            st_emu_check_hand_over(runner, place, order >= SIMTUNE_EMU_RELEASE, narrow);
-        }
-    }
-    return read_word(at, bytes);
-}
-
-ST_EMU_ON_FIBER void st_emu_check_end_change(void *at, unsigned bytes, simtune_emu_u64 value)
-{
-    write_word(at, bytes, value);
-    st_emu_active->user = 1;
-}
-
-ST_EMU_ON_FIBER void st_emu_check_dependency(void)
-{
-    st_emu_check_thread *self = st_emu_check_self(st_emu_active);
-    if (self)
-        self->waited = true;
-}
-
-// --- asynchronous copies -------------------------------------------------------------------------
-
-ST_EMU_ON_FIBER uint32_t st_emu_check_copy_begin(st_emu_runner *runner, void *to, const void *from,
-                                                 size_t bytes, size_t zeros, const void *pc)
-{
-    st_emu_check_thread *self = st_emu_check_self(runner);
-    st_emu_region *region;
-    if (!self)
-        return 0;
-    self->clock++; // a clock of its own: it is waited for by itself
-    touch(runner, from, bytes, SIMTUNE_EMU_READ | ST_EMU_COPYING, pc, &region);
-    uint32_t id = touch(runner, to, bytes + zeros, SIMTUNE_EMU_WRITE | ST_EMU_COPYING, pc, &region);
-    self->clock++;
-    return id;
-}
-
-ST_EMU_ON_FIBER static st_emu_knowledge *knowledge_of_copy(st_emu_runner *runner, uint32_t ticket)
-{
-    st_emu_check *check = runner->check;
-    if (!check || ticket < check->window)
-        return NULL;
-    const st_emu_context *copy = &check->contexts[ticket - check->window];
-    st_emu_knowledge *made = st_malloc(sizeof *made + sizeof(st_emu_knowledge_entry));
-    if (!made)
-        st_emu_check_no_memory(runner);
-    made->references = made->count = 1;
-    made->entries[0] =
-        (st_emu_knowledge_entry){ST_EMU_KEY_COPY(copy->block, copy->thread), copy->clock + 1};
-    return made;
-}
-
-ST_EMU_ON_FIBER void st_emu_check_copied(st_emu_runner *runner, uint32_t ticket)
-{
-    st_emu_knowledge *known = knowledge_of_copy(runner, ticket);
-    if (known)
-        st_emu_knowledge_add(runner, &st_emu_check_self(runner)->far, known);
-    st_emu_knowledge_drop(known);
-}
-
-ST_EMU_ON_FIBER void st_emu_check_completed(st_emu_runner *runner, uint32_t ticket,
-                                            const void *object)
-{
-    st_emu_knowledge *known = knowledge_of_copy(runner, ticket);
-    if (known)
-        st_emu_knowledge_add(runner, &st_emu_check_place_make(runner, (uintptr_t)object)->known[0],
-                             known);
-    st_emu_knowledge_drop(known);
-}
-
-// --- launches and blocks -------------------------------------------------------------------------
-
-// Ids begin anew: what kernels wrote becomes what the host wrote.
-static void restart_ids(st_emu_check *check)
-{
-    for (size_t r = 0; r < check->region_count; r++)
-        for (size_t i = 0; i < check->regions[r]->bytes; i++) {
-            uint32_t *write = &check->regions[r]->write[i];
-            *write = *write > ST_EMU_HOST ? ST_EMU_HOST : *write;
-            check->regions[r]->read[i] = check->regions[r]->other[i] = 0;
-        }
-    check->restarts++;
-    check->next = check->window = check->launch_first = ST_EMU_FIRST_ID;
-}
-
-static void drop_places(st_emu_check *check)
-{
-    for (size_t i = 0; i < check->place_capacity; i++) {
-        st_emu_knowledge_drop(check->places[i].known[0]);
-        st_emu_knowledge_drop(check->places[i].known[1]);
-    }
-    st_free(check->places);
-    check->places = NULL;
-    check->place_count = check->place_capacity = 0;
-}
-
-bool st_emu_check_begin(st_emu_check *check, st_emu_runner *runner)
-{
-    const st_emu_launch *launch = runner->launch;
-    if (check->next > LAST_ID)
-        restart_ids(check);
-    check->dependent = launch->dependent && check->next - check->window < MAX_CONTEXTS / 2;
-    check->window = check->dependent ? check->launch_first : check->next;
-    check->launch_first = check->next;
-    check->block_base = check->dependent ? check->block_base + check->blocks : 0;
-    check->blocks = launch->grid[0] * launch->grid[1] * launch->grid[2];
-    check->trusted = strncmp(launch->kernel->name, "simtune_support_", 16) == 0;
-    check->module = launch->module;
-    check->base = launch->module->base;
-    check->last_pc = 0;
-    check->finding = (st_emu_finding){.found = false};
-    check->doubt.bytes = 0;
-    if (!check->dependent) // what it does not wait for it may learn of by acquire
-        drop_places(check);
-    return true;
-}
-
-void st_emu_check_end(st_emu_check *check)
-{
-    st_emu_knowledge_drop(check->join_a);
-    st_emu_knowledge_drop(check->join_b);
-    st_emu_knowledge_drop(check->join_result);
-    check->join_a = check->join_b = check->join_result = NULL;
-}
-
-static bool reserve_block(st_emu_check *check, st_emu_block *block, st_emu_check_block *checked)
-{
-    if (checked->capacity < block->threads) {
-        st_emu_check_thread *threads = st_calloc(block->threads, sizeof *threads);
-        if (!threads)
-            return false;
-        for (unsigned t = 0; t < checked->capacity; t++)
-            st_emu_check_thread_clear(&checked->threads[t]);
-        st_free(checked->threads);
-        checked->threads = threads;
-        checked->capacity = block->threads;
-    }
-    st_emu_region *shared = &checked->shared;
-    if (shared->shadow_bytes < block->shared_bytes * 3 * sizeof(uint32_t) ||
-        checked->restarts != check->restarts) {
-        shadow_free(shared);
-        checked->restarts = check->restarts;
-        if (!shadow_make(shared, block->shared_bytes))
-            return false;
-    }
-    return true;
-}
-
-bool st_emu_check_block_begin(st_emu_check *check, st_emu_block *block, unsigned number)
-{
-    st_emu_check_block *checked = block->checked;
-    if (!checked && !(checked = block->checked = st_calloc(1, sizeof *checked)))
-        return false;
-    if (!reserve_block(check, block, checked))
-        return false;
-    const st_emu_launch *launch = st_emu_active->launch;
-    checked->number = check->block_base + number;
-    checked->bound = 0;
-    checked->shared.owner = checked;
-    checked->shared.map = (uintptr_t)block->shared_map - ST_EMU_SHARED_GUARD;
-    checked->shared.mapped = block->shared_capacity + 2 * ST_EMU_SHARED_GUARD;
-    checked->shared.data = (uintptr_t)block->shared;
-    checked->shared.bytes = launch->static_shared + launch->dynamic_shared;
-    checked->shared.first = check->next;
-    for (unsigned t = 0; t < block->threads; t++) {
-        st_emu_check_thread_clear(&checked->threads[t]);
-        checked->threads[t].waited = !check->dependent;
-    }
-    return true;
-}
-
-void st_emu_check_block_end(st_emu_check *check, st_emu_block *block)
-{
-    if (!block->checked || !check->place_count)
-        return;
-    st_emu_check_places_clear(check, (uintptr_t)block->barriers, sizeof block->barriers);
-    st_emu_check_places_clear(check, (uintptr_t)block->shared, block->shared_bytes);
-}
-
-void st_emu_check_block_free(st_emu_block *block)
-{
-    st_emu_check_block *checked = block->checked;
-    if (!checked)
-        return;
-    for (unsigned t = 0; t < checked->capacity; t++)
-        st_emu_check_thread_clear(&checked->threads[t]);
-    shadow_free(&checked->shared);
-    st_free(checked->threads);
-    st_free(checked);
-    block->checked = NULL;
-}
-
-// --- the checker ---------------------------------------------------------------------------------
-
-st_emu_check *st_emu_check_make(void)
-{
-    st_emu_check *made = st_calloc(1, sizeof *made);
-    if (!made)
-        return NULL;
-    made->contexts = map_zeroes(MAX_CONTEXTS * sizeof *made->contexts);
-    if (!made->contexts) {
-        st_free(made);
-        return NULL;
-    }
-    made->next = made->window = made->launch_first = ST_EMU_FIRST_ID;
-    return made;
-}
-
-void st_emu_check_free(st_emu_check *check)
-{
-    if (!check)
-        return;
-    st_emu_check_end(check);
-    drop_places(check);
-    while (check->region_count > 0)
-        st_emu_check_remove(check, (const void *)check->regions[0]->data);
-    munmap(check->contexts, MAX_CONTEXTS * sizeof *check->contexts);
-    st_free(check->regions);
-    st_free(check);
 }

@@ -36,7 +36,7 @@ typedef struct st_emu_check_thread {
     } accesses[ST_EMU_PC_CACHE]; // ids given to the last ones
 } st_emu_check_thread;
 
-// --- emu_check.c -------------------------------------------------------------------------------------
+// --- emu_check.c, emu_check_regions.c, emu_check_atomics.c ---------------------------------------
 enum {                  // ids of accesses; those of kernels come after them
     ST_EMU_NEVER = 0,   // not written since it was allocated
     ST_EMU_NOTHING = 1, // filled with 0xFF by the host
@@ -105,7 +105,8 @@ struct st_emu_check {
     uint32_t launch_first; // the first id of this launch; from `window` on, those of the one before
     unsigned restarts;     // of ids
     bool dependent, trusted;
-    uint32_t block_base, blocks; // numbers of blocks begin there: those of the kernel before are others
+    uint32_t block_base,
+        blocks;           // numbers of blocks begin there: those of the kernel before are others
     st_emu_place *places; // open addressing
     size_t place_count, place_capacity;
     st_emu_finding finding; // its `what` is that of the doubt while there is one
@@ -116,6 +117,16 @@ struct st_emu_check {
     st_emu_knowledge *join_a, *join_b, *join_result; // of the last join
 };
 
+#define ST_EMU_MOST_CONTEXTS ((uint32_t)32 << 20) // of a launch; beyond, older ones are forgotten
+
+// What `at` belongs to; NULL for what is not ours.
+st_emu_region *st_emu_check_region(st_emu_check *check, st_emu_runner *runner, uintptr_t at);
+// Checks and notes an access of the running thread. Returns its id, and the region; 0 when the
+// address is not ours (a stack, the program's own data).
+uint32_t st_emu_check_touch(st_emu_runner *runner, const void *at, size_t bytes, unsigned kind,
+                            const void *pc, st_emu_region **where);
+// Is what `id` names (of this launch, or of the one before) ordered before the running thread?
+bool st_emu_check_is_known(st_emu_runner *runner, uint32_t id);
 // Gives up the launch: memory is out.
 void st_emu_check_no_memory(st_emu_runner *runner) __attribute__((noreturn));
 

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Words for what the checking mode has found. Invariant: runs on the caller's stack, after the launch
-// has ended, since it starts a process: addr2line, which comes with the compiler, knows the lines of
-// the program's code, calls that were inlined included.
+// SPDX-License-Identifier: Apache-2.0 Words for what the checking mode has found. Invariant: runs
+// on the caller's stack, after the launch has ended, since it starts a process: addr2line, which
+// comes with the compiler, knows the lines of the program's code, calls that were inlined included.
 #include "tuner/base/memory.h"
 #include "tuner/base/text.h"
 #include "tuner/gpu/emu_check_internal.h"

@@ -183,7 +183,7 @@ struct st_emu_runner {
     unsigned admitted_count, admitted_capacity;
     unsigned next_cluster, cluster_count;
     st_emu_block **running;
-    unsigned running_count, running_capacity, turn;
+    unsigned running_count, running_capacity;
     unsigned resident;
     st_emu_block *free_blocks;
     bool failed;

@@ -304,13 +304,13 @@ static bool wake_yielded(st_emu_runner *runner) {
     return any;
 }
 
+// A random one of those that can run: of the blocks of a cluster, too, any may be ahead.
 static st_emu_block *pick_block(st_emu_runner *runner) {
+    unsigned from = runner->running_count > 1 ? st_emu_random(runner) % runner->running_count : 0;
     for (unsigned i = 0; i < runner->running_count; i++) {
-        unsigned at = (runner->turn + i) % runner->running_count;
-        if (runner->running[at]->ready_warps) {
-            runner->turn = at + 1;
-            return runner->running[at];
-        }
+        st_emu_block *block = runner->running[(from + i) % runner->running_count];
+        if (block->ready_warps)
+            return block;
     }
     return NULL;
 }
@@ -398,7 +398,6 @@ bool st_emu_runner_begin(st_emu_runner *runner, const st_emu_launch *launch) {
     runner->counts = (st_emu_counts){0};
     runner->failed = false;
     runner->message[0] = 0;
-    runner->turn = 0;
     runner->next_cluster = 0;
     runner->cluster_count = (unsigned)(blocks / launch->cluster);
     runner->resident = launch->resident < launch->cluster ? launch->cluster : launch->resident;

@@ -583,7 +583,8 @@ static const char flags[] =
     "{ while (!simtune_emu_load_ordered(out)) ; out[8] = out[1];\n"
     "  out[9] = simtune_emu_load_relaxed(out + 2); }\n"
     "__global__ void waits(unsigned *out)\n"
-    "{ simtune_emu_dependency_wait(); out[8] = out[1]; out[9] = simtune_emu_load_relaxed(out + 2); }\n";
+    "{ simtune_emu_dependency_wait(); out[8] = out[1]; out[9] = simtune_emu_load_relaxed(out + 2); "
+    "}\n";
 
 static void a_dependent_launch_may_acquire(void **state)
 {
@@ -641,7 +642,7 @@ static void a_load_may_be_late(void **state)
                              "simtune_emu_load_relaxed(word);\n"
                              "    }\n"
                              "    __shfl_sync(0xffffffffu, 1, 0);\n"
-        "    if (threadIdx.x == 0) simtune_emu_store_relaxed(word, 6u);\n"
+                             "    if (threadIdx.x == 0) simtune_emu_store_relaxed(word, 6u);\n"
                              "    __syncwarp();\n"
                              "    if (threadIdx.x == 1) out[2] = simtune_emu_load_relaxed(word);\n"
                              "}\n",
