@@ -65,8 +65,10 @@ static st_code wait_for(st_run *run, uint64_t id, const char *what, st_compiled 
                 snprintf(run->compiler, sizeof run->compiler, "%s", out->compiler);
             return ST_OK;
         }
-        code = st_fail(error, ST_FAILED, "see simtune doctor", "%s does not compile for %s: %s", what,
-                       run->arch, out->log);
+        bool ours = id == JOB_SUPPORT;
+        code = st_fail(error, ST_FAILED,
+                       ours ? "see simtune doctor" : "mend the template's reference file; its lines are named above",
+                       "%s does not compile for %s: %s", what, run->arch, out->log);
         st_compiled_release(out);
         return code;
     }

@@ -222,6 +222,10 @@ static st_code race_entrants(st_run *run, run_problem *problem, int cache, final
         for (size_t r = 0; r < all->rounds; r++)
             one->samples[r] = samples[r * all->count + i];
         one->median = st_median(one->samples, all->rounds);
+        if (isnan(one->median)) {
+            code = st_fail_memory(error, "the finals");
+            break;
+        }
         if (one->median < all->entrants[all->fastest].median)
             all->fastest = i;
         code = run_store_samples(run, &problem->candidates[one->index], "finals", problem->finals_round[cache], cache,

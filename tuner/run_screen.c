@@ -135,7 +135,12 @@ st_code run_time(st_run *run, run_problem *problem, run_candidate *candidate, in
     else if (trouble != ST_TROUBLE_NONE) {
         run_fail_by_trouble(candidate, trouble, "while timing: ", &why, detail);
     } else {
-        candidate->series[cache].median_ns = st_median(taken, count);
+        double median = st_median(taken, count);
+        if (count && isnan(median)) {
+            st_free(taken);
+            return st_fail_memory(error, "taking samples");
+        }
+        candidate->series[cache].median_ns = median;
         candidate->series[cache].rounds++;
         run->throttled_samples += state.dropped;
         if (!(candidate->series[cache].median_ns >= problem->best_ns[cache]))

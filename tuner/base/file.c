@@ -18,6 +18,11 @@ st_code st_text_read_file(st_text *text, const char *path, st_error *error)
     if (fd < 0)
         return st_fail(error, ST_FAILED, "check that the file exists and can be read",
                        "cannot open %s: %s", path, strerror(errno));
+    struct stat there; // a device may have no end
+    if (fstat(fd, &there) == 0 && (S_ISCHR(there.st_mode) || S_ISBLK(there.st_mode))) {
+        close(fd);
+        return st_fail(error, ST_FAILED, "name an ordinary file", "%s is not an ordinary file", path);
+    }
     char block[1 << 16];
     st_code code = ST_OK;
     for (;;) {
@@ -144,6 +149,9 @@ st_code st_text_write_file(const char *path, const void *bytes, size_t length, b
         if (code != ST_OK)
             return code;
     }
+    struct stat there; // a device or a pipe must not be renamed over
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return st_fail(error, ST_FAILED, "name an ordinary file", "%s is not an ordinary file", path);
     char *temporary = st_format("%s.tmp.%ld", path, (long)getpid());
     if (!temporary)
         return st_fail_memory(error, "writing a file");

@@ -178,7 +178,7 @@ static st_code verdict(const st_findings *findings, st_error *error)
     if (problems == 0)
         return ST_OK;
     return st_fail(error, ST_NOTHING,
-                   "mend what stands after →; query, report, emit and db work without a GPU",
+                   "mend what stands after →; query, show, repro, emit and db work without a GPU",
                    "%d problem%s: this machine cannot tune before %s mended", problems,
                    problems == 1 ? "" : "s", problems == 1 ? "it is" : "they are");
 }

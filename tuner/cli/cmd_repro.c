@@ -217,6 +217,8 @@ st_code st_cmd_repro(st_cli *cli, st_error *error)
     st_text text;
     st_text_init(&text);
     const char *path = st_parsed_text(cli->parsed, "output");
+    if (path && strcmp(path, "-") == 0)
+        path = NULL; // stdout, as for other tools
     bool changed = false;
     st_code code = st_cli_store(cli, ST_STORE_READ, &store, error);
     if (code == ST_OK)

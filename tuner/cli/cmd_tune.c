@@ -255,6 +255,20 @@ static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *st
     return code;
 }
 
+// Unknown parameters and values are refused here as on a GPU. Without a device nothing else can be judged.
+static st_code check_space_words(const st_tune_words *words, st_error *error)
+{
+    st_space *space = NULL;
+    st_error why = {0};
+    st_code code = st_space_open(words->options.tmpl, &words->problems[0], NULL, &words->options.space, &space, &why);
+    st_space_close(space);
+    if (code != ST_USAGE)
+        return ST_OK;
+    if (error)
+        *error = why;
+    return code;
+}
+
 // Without the GPU that is asked for. `cc` -1: any, so the reference device of what ships; else from what the
 // user's store and the shipped history know of that arch.
 static st_code from_history(st_cli *cli, const st_template *tmpl, const st_tune_words *words, int cc,
@@ -262,13 +276,31 @@ static st_code from_history(st_cli *cli, const st_template *tmpl, const st_tune_
 {
     st_store *store = NULL;
     looking at = {.cc = cc};
+    st_code named = check_space_words(words, error);
+    if (named != ST_OK)
+        return named;
+    if (words->options.space.set_count || words->options.space.vary_count || words->options.space.where_count ||
+        st_parsed_text(cli->parsed, "size"))
+        fprintf(cli->talk, "note: nothing is tuned without a GPU: --set, --vary, --where and --size have no effect\n");
+    if (st_parsed_flag(cli->parsed, "dry-run"))
+        fprintf(cli->talk, "note: a dry run: without a GPU this is what a run would say; nothing is written\n");
     const char *cache = st_parsed_flag(cli->parsed, "warm") ? "warm" : "cold";
     st_query query = {.family = tmpl->family, .cc = cc, .sm_count = -1, .n = -1, .since_ms = -1, .cache = cache,
                       .best = true};
     st_code code;
     if (cc > 0)
         code = st_cli_store(cli, ST_STORE_READ, &store, error);
-    else { // by a rule that does not depend on the user's store
+    else { // by a rule that does not depend on the user's store; but one that was named must be sound
+        const char *path = st_parsed_text(cli->parsed, "db");
+        st_error why = {0};
+        code = path ? st_store_open(path, ST_STORE_READ, &store, &why) : ST_NOTHING;
+        st_store_close(store);
+        store = NULL;
+        if (code != ST_OK && code != ST_NOTHING) {
+            if (error)
+                *error = why;
+            return code;
+        }
         code = st_store_open(":memory:", ST_STORE_WRITE, &store, error);
         if (code == ST_OK)
             code = st_cli_import_shipped(store, error);
@@ -362,8 +394,9 @@ static st_code measure(st_cli *cli, st_tune_words *words, const st_cli_device *d
         if (result.resumed)
             fprintf(cli->talk, "note: resumed session %.12s: %zu candidates were measured before\n", result.session_id,
                     result.resumed_candidates);
-        // Also after Ctrl-C: the best so far is reported.
-        bool some = code == ST_OK ? result.problems_done > 0 : code == ST_INTERRUPTED && result.session_id[0];
+        // Also after Ctrl-C: the best so far is reported; and when all failed: what failed, with ids.
+        bool some = code == ST_OK ? result.problems_done > 0
+                                  : (code == ST_INTERRUPTED || code == ST_NOTHING) && result.session_id[0];
         st_error later = {0};
         st_code shown = some ? summarise(cli, words, &result, store, cache, &later) : ST_OK;
         if (shown == ST_OK && some && result.problems_done)

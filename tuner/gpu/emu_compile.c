@@ -201,6 +201,27 @@ static void add_options(arguments *to, const st_compile_job *job) {
     }
 }
 
+// Every access calls templates/emu/checks.h; every shared variable has a section of its own; what has
+// no value has none that could be right. (DWARF 4: binutils name the wrong file of a program with
+// #line in DWARF 5.)
+static void add_check_flags(arguments *to, const st_emu_host_compiler *compiler) {
+    static const char *const flags[] = {"-fsanitize=thread", "-g1", "-gdwarf-4", "-fdata-sections"};
+    static const char *const gcc_flags[] = {"--param=tsan-distinguish-volatile=1",
+                                            "--param=tsan-instrument-func-entry-exit=0"};
+    static const char *const clang_flags[] = {"-mllvm", "-tsan-distinguish-volatile=1", "-mllvm",
+                                              "-tsan-instrument-func-entry-exit=0"};
+    const char *space = strrchr(compiler->version, ' '); // "g++ 12.2.0"
+    int major = space ? atoi(space + 1) : 0;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        add(to, st_strdup(flags[i]));
+    for (size_t i = 0; !compiler->is_clang && i < sizeof gcc_flags / sizeof *gcc_flags; i++)
+        add(to, st_strdup(gcc_flags[i]));
+    for (size_t i = 0; compiler->is_clang && i < sizeof clang_flags / sizeof *clang_flags; i++)
+        add(to, st_strdup(clang_flags[i]));
+    if (compiler->is_clang || major >= 12)
+        add(to, st_strdup("-ftrivial-auto-var-init=pattern"));
+}
+
 static void add_flags(arguments *to, const st_emu_host_compiler *compiler,
                       const st_compile_job *job, const char *headers, const char *folder) {
     static const char *const flags[] = {
@@ -231,29 +252,13 @@ static void add_flags(arguments *to, const st_emu_host_compiler *compiler,
         "-mtls-dialect=trad",
 #endif
     };
-    // Every access calls templates/emu/checks.h; every shared variable has a section of its own;
-    // what has no value has none that could be right.
-    static const char *const check_flags[] = {"-fsanitize=thread", "-g1", "-gdwarf-4",
-                                              "-fdata-sections",
-                                              "-ftrivial-auto-var-init=pattern"};
-    static const char *const gcc_check_flags[] = {
-        "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0"};
-    static const char *const clang_check_flags[] = {"-mllvm", "-tsan-distinguish-volatile=1",
-                                                    "-mllvm",
-                                                    "-tsan-instrument-func-entry-exit=0"};
     add(to, st_strdup(compiler->program));
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         add(to, st_strdup(flags[i]));
     for (size_t i = 0; !compiler->is_clang && i < sizeof gcc_flags / sizeof *gcc_flags; i++)
         add(to, st_strdup(gcc_flags[i]));
-    if (st_emu_checking()) {
-        for (size_t i = 0; i < sizeof check_flags / sizeof *check_flags; i++)
-            add(to, st_strdup(check_flags[i]));
-        for (size_t i = 0; !compiler->is_clang && i < 2; i++)
-            add(to, st_strdup(gcc_check_flags[i]));
-        for (size_t i = 0; compiler->is_clang && i < 4; i++)
-            add(to, st_strdup(clang_check_flags[i]));
-    }
+    if (st_emu_checking())
+        add_check_flags(to, compiler);
     int cc = 0;
     if (sscanf(job->arch, "%*[a-z]_%d", &cc) == 1 && cc > 0)
         add(to, st_format("-D__CUDA_ARCH__=%d", cc * 10));

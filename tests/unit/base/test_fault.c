@@ -28,10 +28,11 @@ __attribute__((noinline)) static bool here(void)
 static int pass(void)
 {
     int failed = 0;
-    for (int i = 1; i <= 3; i++)
+    volatile int three = 3, five = 5; // unrolled, each pass would be a place of its own
+    for (int i = 1; i <= three; i++)
         if (here())
             failed = i;
-    for (int i = 4; i <= 5; i++)
+    for (int i = 4; i <= five; i++)
         if (st_fault_here(ST_FAULT_CUPTI))
             failed = i;
     return failed;
