@@ -49,6 +49,7 @@ class Place:
             name: value,
             "XDG_DATA_HOME": os.path.join(self.folder, "data"),
             "XDG_CACHE_HOME": self.cache,
+            "SIMTUNE_SHIPPED_HISTORY": "off",
             "SIMTUNE_RUNTIME": os.path.join(self.folder, "locks"),
             "TMPDIR": self.folder,
             "NO_COLOR": "1",

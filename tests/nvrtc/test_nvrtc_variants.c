@@ -60,7 +60,7 @@ static st_device_facts facts_of(int cc)
 
 typedef struct program_work {
     st_program program;
-    bool submitted;
+    size_t first; // of its configurations among the choices
 } program_work;
 
 typedef struct arch_work {
@@ -74,7 +74,7 @@ typedef struct arch_work {
     size_t program_count, taken;
     size_t kernels, spilling, warnings, failures, unknown;
     int most_registers, most_spills;
-    char worst[256]; // the configuration that spills most
+    char worst[400]; // the configuration that spills most
 } arch_work;
 
 static st_code choose(arch_work *work, int cc, st_error *error)
@@ -95,6 +95,7 @@ static st_code submit(arch_work *work, size_t first, size_t end, st_error *error
     st_config configs[CONFIGS_A_PROGRAM];
     size_t id = work->program_count++;
     program_work *of = &work->programs[id];
+    of->first = first;
     for (size_t i = first; i < end; i++)
         configs[i - first] = work->choices[i].config;
     st_code code = st_program_make(work->tmpl, &work->choices[first].problem, configs, end - first,
@@ -137,7 +138,6 @@ static st_code submit_all(arch_work *work, st_error *error)
     return code;
 }
 
-// Whoever spills or warns is named by its kernel's name expression.
 static void read_kernel(arch_work *work, const program_work *of, const st_compiled *compiled,
                         size_t k)
 {
@@ -156,7 +156,14 @@ static void read_kernel(arch_work *work, const program_work *of, const st_compil
     work->spilling += spills > 0;
     if (spills > work->most_spills) {
         work->most_spills = spills;
-        snprintf(work->worst, sizeof work->worst, "%s", of->program.kernels[k]);
+        const covering_choice *choice = &work->choices[of->first + k / of->program.launch_count];
+        st_text text;
+        st_text_init(&text);
+        st_problem_text(work->tmpl, &choice->problem, &text);
+        st_text_add(&text, " ");
+        st_config_text(work->tmpl, &choice->config, &text);
+        snprintf(work->worst, sizeof work->worst, "%s", st_text_string(&text));
+        st_text_release(&text);
     }
 }
 
