@@ -4,6 +4,7 @@
 // where allowed, is tried first.
 #include "tuner/base/memory.h"
 #include "tuner/base/statistics.h"
+#include "tuner/gpu/emu.h"
 #include "tuner/run_internal.h"
 
 #include <math.h>
@@ -125,7 +126,8 @@ void run_fail(run_candidate *candidate, st_outcome outcome, char **detail, const
 void run_fail_by_trouble(run_candidate *candidate, st_trouble trouble, const char *when, const st_error *why,
                          char **detail)
 {
-    st_outcome outcome = trouble == ST_TROUBLE_CRASH     ? ST_OUTCOME_CRASH
+    st_outcome outcome = strstr(why->what, ST_EMU_RACE)   ? ST_OUTCOME_RACE
+                         : trouble == ST_TROUBLE_CRASH   ? ST_OUTCOME_CRASH
                          : trouble == ST_TROUBLE_TIMEOUT ? ST_OUTCOME_TIMEOUT
                                                          : ST_OUTCOME_LAUNCH;
     // A worker that refused still holds what was loaded; a lost one is told by its generation.
