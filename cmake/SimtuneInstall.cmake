@@ -3,20 +3,17 @@
 include(GNUInstallDirs)
 if(TARGET simtune)
   install(TARGETS simtune RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # The manual and the completions are printed by the program out of its own tables.
+  add_custom_command(TARGET simtune POST_BUILD
+    COMMAND $<TARGET_FILE:simtune> help --man > ${CMAKE_BINARY_DIR}/simtune.1
+    COMMAND $<TARGET_FILE:simtune> help --bash > ${CMAKE_BINARY_DIR}/simtune.bash VERBATIM)
+  install(FILES ${CMAKE_BINARY_DIR}/simtune.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${CMAKE_BINARY_DIR}/simtune.bash RENAME simtune
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endif()
 foreach(folder templates db/history)
   if(IS_DIRECTORY ${CMAKE_SOURCE_DIR}/${folder})
     install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/simtune/${folder})
   endif()
 endforeach()
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(file README.md docs/simtune.1)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/${file})
-    string(REGEX MATCH "\\.1$" is_manual ${file})
-    if(is_manual)
-      install(FILES ${file} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-    else()
-      install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DOCDIR})
-    endif()
-  endif()
-endforeach()
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
