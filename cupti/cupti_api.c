@@ -6,7 +6,7 @@
 //  2. A library of a CUDA major above the driver's is not tried while another may be had: it cannot
 //  talk
 //     to that driver. Without a driver (the host functions need none) the newest comes first.
-//  3. Within a major the places are tried in the order that tuner/gpu uses for NVRTC.
+//  3. Within a major the places are those of base/cuda_library.h.
 //  4. The first library that has every required function wins; one that lacks some is passed over
 //  and
 //     remembered, so that "too old" is said only when nothing newer was found.
@@ -16,18 +16,13 @@
 // again.
 #include "cupti/cupti_api.h"
 
-#include "tuner/base/paths.h"
+#include "tuner/base/cuda_library.h"
 #include "tuner/base/text.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define OLDEST_MAJOR 12
-#define NEWEST_MAJOR 13 // raised once a newer one was tested
-#define MAX_NAMES 64
 
 static st_cupti opened; // library.handle is NULL while nothing is open
 
@@ -57,89 +52,7 @@ __attribute__((weak)) const char *__lsan_default_suppressions(void) {
 }
 #endif
 
-typedef struct name_list {
-    char *names[MAX_NAMES];
-    size_t count;
-    bool failed; // out of memory
-} name_list;
-
-static void release_names(name_list *list) {
-    for (size_t i = 0; i < list->count; i++)
-        st_free(list->names[i]);
-    list->count = 0;
-}
-
-// major 0: the name without a version, as development packages link it.
-static void add_name(name_list *list, const char *folder, const char *middle, int major) {
-    if (list->count == MAX_NAMES)
-        return;
-    char *name = major ? st_format("%s%slibcupti.so.%d", folder, middle, major)
-                       : st_format("%s%slibcupti.so", folder, middle);
-    if (name)
-        list->names[list->count++] = name;
-    else
-        list->failed = true;
-}
-
-static void add_toolkit(name_list *list, const char *root, int major) {
-    if (!root || !*root)
-        return;
-    add_name(list, root, "/lib64/", major);
-    add_name(list, root, "/extras/CUPTI/lib64/", major);
-    add_name(list, root, "/targets/x86_64-linux/lib/", major);
-    add_name(list, root, "/targets/sbsa-linux/lib/", major);
-}
-
-// `folder` holds the libraries themselves or what pip unpacked: nvidia/cu13/lib (13.x packages) or
-// nvidia/cuda_cupti/lib (12.x packages).
-static void add_unpacked(name_list *list, const char *folder, int major) {
-    if (!folder || !*folder)
-        return;
-    char middle[32];
-    snprintf(middle, sizeof middle, "/nvidia/cu%d/lib/", major);
-    add_name(list, folder, "/", major);
-    add_name(list, folder, middle, major);
-    add_name(list, folder, "/nvidia/cuda_cupti/lib/", major);
-}
-
-static void add_versioned_toolkits(name_list *list, int major) {
-    glob_t found;
-    char pattern[64];
-    snprintf(pattern, sizeof pattern, "/usr/local/cuda-%d*", major);
-    if (glob(pattern, 0, NULL, &found) != 0)
-        return;
-    for (size_t i = found.gl_pathc; i-- > 0;)
-        add_toolkit(list, found.gl_pathv[i], major);
-    globfree(&found);
-}
-
-static void add_user_data(name_list *list, int major) {
-    st_text folder;
-    st_text_init(&folder);
-    if (st_paths_data(&folder, NULL) == ST_OK) {
-        st_text_add(&folder, "/cuda");
-        add_unpacked(list, st_text_string(&folder), major);
-    }
-    st_text_release(&folder);
-}
-
-static bool toolkits_hidden(void) {
-    const char *hidden = getenv("SIMTUNE_IGNORE_TOOLKIT");
-    return hidden && strcmp(hidden, "1") == 0;
-}
-
-static void add_major(name_list *list, int major) {
-    add_unpacked(list, getenv("SIMTUNE_CUDA_LIBRARIES"), major);
-    if (!toolkits_hidden()) {
-        add_toolkit(list, getenv("CUDA_HOME"), major);
-        add_toolkit(list, getenv("CUDA_PATH"), major);
-        add_toolkit(list, "/usr/local/cuda", major);
-        add_versioned_toolkits(list, major);
-        add_name(list, "", "", major);
-    }
-    add_unpacked(list, SIMTUNE_SOURCE_FOLDER "/.deps/cuda", major);
-    add_user_data(list, major);
-}
+static const st_library_kind cupti_library = {"cupti", "cuda_cupti", "/extras/CUPTI/lib64/", "SIMTUNE_LIBCUPTI"};
 
 // The CUDA major of the driver, when one is loaded already (the profile worker has a context by
 // then); -1 otherwise. It is not loaded for this question: the host functions must work without it.
@@ -156,23 +69,21 @@ static int driver_major(void) {
     return major;
 }
 
-static st_code list_names(name_list *list, st_error *error) {
-    const char *only = getenv("SIMTUNE_LIBCUPTI");
-    if (only && *only) { // invariant 1
-        list->names[0] = st_strdup(only);
-        list->count = list->names[0] ? 1 : 0;
-        return list->count ? ST_OK : st_fail_memory(error, "looking for CUPTI");
-    }
+static st_code list_names(st_library_names *list, st_error *error) {
+    bool only;
+    st_code code = st_library_names_only(&cupti_library, list, &only, error);
+    if (code != ST_OK || only) // invariant 1
+        return code;
     int newest = driver_major();
-    if (newest < 0 || newest > NEWEST_MAJOR)
-        newest = NEWEST_MAJOR;
-    for (int major = newest; major >= OLDEST_MAJOR; major--)
-        add_major(list, major);
-    for (int major = NEWEST_MAJOR; major > newest && major >= OLDEST_MAJOR; major--)
-        add_major(list, major); // better than nothing: its message names both versions
-    if (!toolkits_hidden())
-        add_name(list, "", "", 0);
-    return list->failed ? st_fail_memory(error, "looking for CUPTI") : ST_OK;
+    if (newest < 0 || newest > ST_NEWEST_CUDA_MAJOR)
+        newest = ST_NEWEST_CUDA_MAJOR;
+    for (int major = newest; major >= ST_OLDEST_CUDA_MAJOR && code == ST_OK; major--)
+        code = st_library_names_add(&cupti_library, major, list, error);
+    // Better than nothing: its message names both versions.
+    for (int major = ST_NEWEST_CUDA_MAJOR; major > newest && code == ST_OK; major--)
+        if (major >= ST_OLDEST_CUDA_MAJOR)
+            code = st_library_names_add(&cupti_library, major, list, error);
+    return code == ST_OK ? st_library_names_add_plain(&cupti_library, list, error) : code;
 }
 
 static st_code load_functions(st_cupti *api, st_error *error) {
@@ -210,7 +121,7 @@ static st_code open_one(const char *name, st_cupti *api, bool *too_old, st_error
 }
 
 // Invariant 4.
-static st_code open_first(const name_list *list, st_counters_state *state, st_error *error) {
+static st_code open_first(const st_library_names *list, st_counters_state *state, st_error *error) {
     st_error old = {.code = ST_OK}, last = {.code = ST_OK};
     for (size_t i = 0; i < list->count; i++) {
         bool too_old = false;
@@ -241,13 +152,13 @@ st_code st_cupti_open(const st_cupti **api, st_counters_state *state, st_error *
         return ST_OK;
     *api = NULL;
     *state = ST_COUNTERS_FAILED;
-    name_list list = {.count = 0};
+    st_library_names list = {.count = 0};
     st_code code = list_names(&list, error);
     if (code == ST_OK)
         code = open_first(&list, state, error);
     if (code == ST_OK)
         *api = &opened;
-    release_names(&list);
+    st_library_names_release(&list);
     return code;
 }
 
