@@ -124,6 +124,19 @@ static void add_wait_rows(const page *to, const summary_problem *problem, st_tex
     add_row(to, "", words);
 }
 
+// One row a rival; the first carries the label.
+typedef struct telling {
+    const page *to;
+    bool told;
+} telling;
+
+static void add_rival_row(void *context, const char *rival)
+{
+    telling *at = context;
+    st_report_row(at->to->out, at->told ? "" : "against", LABEL_COLUMNS, rival, at->to->width);
+    at->told = true;
+}
+
 static void add_tie_row(const page *to, const summary_problem *problem, st_text *words)
 {
     const summary_result *result = &problem->results[to->cache];
@@ -146,7 +159,7 @@ static const summary_candidate *best_so_far(const summary_problem *problem, int 
     return best;
 }
 
-static void add_winner(const page *to, const summary_problem *problem, st_text *words)
+static st_code add_winner(const page *to, const summary_problem *problem, st_text *words, st_error *error)
 {
     const summary_candidate *winner = summary_winner(problem, to->cache);
     const summary_candidate *best = winner ? NULL : best_so_far(problem, to->cache);
@@ -156,21 +169,24 @@ static void add_winner(const page *to, const summary_problem *problem, st_text *
         st_report_time(words, best->median_ns[to->cache]);
         st_text_addf(words, ", of %zu tried; no finals yet", problem->count);
         add_row(to, "time", words);
-        return;
+        return ST_OK;
     }
     if (!winner) {
         st_text_addf(words, "none in the %s cache", summary_caches[to->cache]);
         add_row(to, "winner", words);
-        return;
+        return ST_OK;
     }
     st_text_add(words, winner->configuration);
     add_row(to, "winner", words);
     add_time_row(to, problem, words);
     add_memory_row(to, problem, words);
     add_wait_rows(to, problem, words);
+    telling at = {.to = to};
+    st_code code = summary_rivals(to->store, problem, to->cache, add_rival_row, &at, error);
     add_tie_row(to, problem, words);
     st_text_addf(words, "simtune show %.12s", winner->id);
     add_row(to, "more", words);
+    return code;
 }
 
 // --- what failed ---------------------------------------------------------------------------------------------------
@@ -359,9 +375,10 @@ static st_code add_problem(const page *to, const summary_problem *problem, st_er
     add_styled(to, "1", st_text_string(&words));
     st_text_add(to->out, "\n");
     release_words(to, &words);
-    add_winner(to, problem, &words);
+    st_code code = add_winner(to, problem, &words, error);
     add_failed(to, problem, &words);
-    st_code code = add_table(to, problem, &words, error);
+    if (code == ST_OK)
+        code = add_table(to, problem, &words, error);
     release_words(to, &words);
     return code;
 }

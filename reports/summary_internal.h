@@ -75,6 +75,12 @@ int summary_cache(const char *name); // index; cold for NULL and unknown names
 // "a value from global memory (71 % of samples)"; says it in words when there are no counters.
 void summary_add_stall(st_text *text, const summary_counters *counters);
 
+// --- summary_rivals.c
+// Tells of each rival in the finals (`rival` directive of the template) how much slower it is than the winner,
+// and why: "blelloch at its best takes 1.42 × the time: its warps wait for …". Nothing without rivals.
+st_code summary_rivals(st_store *store, const summary_problem *problem, int cache,
+                       void (*tell)(void *context, const char *words), void *context, st_error *error);
+
 // --- summary_next.c
 // The command that is worth trying next: one line without a newline.
 void summary_add_next(const summary *all, int cache, st_text *out);

@@ -6,6 +6,7 @@
 
 #include "cupti/counters.h"
 #include "tuner/base/json.h"
+#include "tuner/base/memory.h"
 
 #include <math.h>
 #include <string.h>
@@ -71,7 +72,24 @@ static json_t *candidate_json(const summary_candidate *candidate, double ns, con
     return NULL;
 }
 
-static json_t *result_json(const summary *all, const summary_problem *problem, int cache)
+static void append_words(void *context, const char *words)
+{
+    json_array_append_new(context, json_string(words)); // a loss shows in st_allocations_failed
+}
+
+// What summary_rivals tells, as a list of texts; NULL when memory is out.
+static json_t *rivals_json(st_store *store, const summary_problem *problem, int cache)
+{
+    unsigned long failed = st_allocations_failed();
+    json_t *list = json_array();
+    if (list && summary_rivals(store, problem, cache, append_words, list, NULL) == ST_OK &&
+        st_allocations_failed() == failed)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *result_json(st_store *store, const summary *all, const summary_problem *problem, int cache)
 {
     const summary_result *result = &problem->results[cache];
     const summary_candidate *winner = summary_winner(problem, cache);
@@ -92,6 +110,7 @@ static json_t *result_json(const summary *all, const summary_problem *problem, i
         put(object, "samples", json_integer((json_int_t)result->samples)) &&
         put(object, "tied", json_integer(result->tied)) &&
         put(object, "ties", parsed_or_null(result->ties_json)) &&
+        put(object, "against", rivals_json(store, problem, cache)) &&
         put(object, "note", text_or_null(result->note));
     if (whole)
         return object;
@@ -122,7 +141,7 @@ static bool put_outcomes(json_t *object, const summary_problem *problem)
     return put(object, "failed_examples", examples) && whole;
 }
 
-static json_t *problem_json(const summary *all, const summary_problem *problem)
+static json_t *problem_json(st_store *store, const summary *all, const summary_problem *problem)
 {
     json_t *object = json_object();
     bool whole = object && put(object, "problem", json_string(problem->text)) &&
@@ -130,7 +149,7 @@ static json_t *problem_json(const summary *all, const summary_problem *problem)
                  put(object, "operation", text_or_null(problem->operation)) &&
                  put(object, "n", known_or_null(problem->n)) && put_outcomes(object, problem);
     for (int cache = 0; cache < SUMMARY_CACHES && whole; cache++)
-        whole = put(object, summary_caches[cache], result_json(all, problem, cache));
+        whole = put(object, summary_caches[cache], result_json(store, all, problem, cache));
     if (whole)
         return object;
     json_decref(object);
@@ -195,7 +214,7 @@ st_code st_summary_json(st_store *store, const char *session_id, st_text *out, s
     json_t *whole_thing = json_object(), *problems = json_array();
     bool whole = whole_thing && problems;
     for (size_t i = 0; i < all.count && whole; i++)
-        whole = json_array_append_new(problems, problem_json(&all, &all.problems[i])) == 0;
+        whole = json_array_append_new(problems, problem_json(store, &all, &all.problems[i])) == 0;
     whole = whole && json_object_set(whole_thing, "problems", problems) == 0 &&
             put(whole_thing, "schema", json_string("simtune.summary/1")) &&
             put(whole_thing, "session", session_json(&all)) && put(whole_thing, "device", device_json(&all)) &&

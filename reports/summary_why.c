@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a winner wins, in three lines from stored counters alone. Invariants: 1. a line whose counters are not
+// Why a winner wins, in three lines from stored counters alone, and one for each rival of its template. Invariants: 1. a line whose counters are not
 // there is left out; with none of them nothing is said at all; 2. no line claims a cause that no counter or
 // parameter shows.
 #include "reports/summary_internal.h"
@@ -93,6 +93,11 @@ static void add_why(const summary_problem *problem, int cache, st_text *out)
         add_throughput(&result->winner_counters, before, out);
 }
 
+static void add_rival_line(void *context, const char *words)
+{
+    st_report_row(context, "", 2, words, WIDTH);
+}
+
 st_code st_summary_why(st_store *store, const char *session_id, const char *problem, const char *cache,
                        st_text *out, st_error *error)
 {
@@ -101,11 +106,13 @@ st_code st_summary_why(st_store *store, const char *session_id, const char *prob
     st_code code = summary_load(store, session_id, &all, error);
     if (code != ST_OK)
         return code;
-    for (size_t i = 0; i < all.count; i++)
+    for (size_t i = 0; i < all.count && code == ST_OK; i++)
         if (strcmp(all.problems[i].text, problem) == 0 && summary_winner(&all.problems[i], index) &&
-            all.problems[i].results[index].winner_counters.any)
+            all.problems[i].results[index].winner_counters.any) {
             add_why(&all.problems[i], index, out);
-    if (out->failed)
+            code = summary_rivals(store, &all.problems[i], index, add_rival_line, out, error);
+        }
+    if (code == ST_OK && out->failed)
         code = st_fail_memory(error, "writing a summary");
     summary_release(&all);
     return code;

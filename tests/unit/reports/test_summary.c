@@ -337,6 +337,75 @@ static void test_why_without_counters(void **state)
     st_free(text);
 }
 
+// --- rivals ---------------------------------------------------------------------------------------------------------
+
+// A winner, the two rivals that its template names, and the default; the finals as the run stores them.
+static void begin_rivals(bool counters)
+{
+    static const fixture_candidate rows[] = {{"ALGORITHM=warp_shuffle A=1", "correct", NULL, 4000, NAN, 20, 1},
+                                             {"ALGORITHM=blelloch A=1", "correct", NULL, 5200, NAN, 18, 1},
+                                             {"ALGORITHM=hillis_steele A=1", "correct", NULL, 8000, NAN, 18, 1}};
+    static const char ties[] =
+        "[{\"configuration\":\"ALGORITHM=warp_shuffle A=1\",\"median_ns\":4000,\"rivals\":[\"ALGORITHM=warp_shuffle\"]},"
+        "{\"configuration\":\"ALGORITHM=blelloch A=1\",\"median_ns\":5200,\"rivals\":[\"ALGORITHM=blelloch\",\"A=1\"]},"
+        "{\"configuration\":\"ALGORITHM=hillis_steele A=1\",\"median_ns\":8000,\"rivals\":[\"ALGORITHM=hillis_steele\"]}]";
+    st_error error = {0};
+    begin("simtune scan");
+    add(rows, 3);
+    st_winner_row row = {.session_key = session.row.key, .problem_key = session.problem,
+                         .winner_key = session.candidates[0], .default_key = session.candidates[2],
+                         .winner_ns = 4000, .default_ns = 8000, .speedup = 2, .speedup_low = 1.9,
+                         .speedup_high = 2.1, .tied = 1, .ties_json = (char *)(uintptr_t)ties, .bytes = 1e6};
+    snprintf(row.cache, sizeof row.cache, "cold");
+    need(st_store_winner(store, &row, &error), &error);
+    if (!counters)
+        return;
+    need(fixture_counters(&session, 0, "pc", "stall.long_scoreboard", 0.6, "stall.barrier", 0.04, NULL, 0, &error),
+         &error);
+    need(fixture_counters(&session, 0, "range", "dram_bytes_read", 4e6, "instructions", 1e6, "dram_throughput", 0.88,
+                          &error), &error);
+    need(fixture_counters(&session, 1, "pc", "stall.long_scoreboard", 0.62, "stall.barrier", 0.31, NULL, 0, &error),
+         &error);
+    need(fixture_counters(&session, 1, "range", "shared_load_conflicts", 450, "shared_wavefronts", 1000,
+                          "dram_bytes_read", 4e6, &error), &error);
+    need(fixture_counters(&session, 2, "pc", "stall.long_scoreboard", 0.62, "stall.not_selected", 0.3, NULL, 0,
+                          &error), &error);
+    need(fixture_counters(&session, 2, "range", "dram_bytes_read", 8e6, "instructions", 1.1e6, "dram_throughput",
+                          0.85, &error), &error);
+}
+
+// The reasons are what differs in the counters, largest first: no word of a wait that both share, of the default
+// (which is not the rival "A=1" of the winner itself), or of a counter that one of them lacks.
+static void test_rivals(void **state)
+{
+    (void)state;
+    begin_rivals(true);
+    char *text = why(P, "cold");
+    assert_non_null(strstr(text, "  blelloch at its best takes 1.30 × the time: its warps wait for the other warps\n"
+                                 "  of its block at a barrier 31 % of the time (the winner's 4 %); 45 % of its\n"
+                                 "  passes through shared memory are bank conflicts (the winner's 0 %)\n"));
+    assert_non_null(strstr(text, "  hillis_steele at its best takes 2.00 × the time: it moves 2.00 × the bytes to\n"
+                                 "  and from device memory\n"));
+    assert_null(strstr(text, "A=1 at its best"));
+    assert_null(strstr(text, "warp_shuffle at its best"));
+    st_free(text);
+    text = summary("cold", 80, false);
+    assert_non_null(strstr(text, "  against    blelloch at its best takes 1.30 × the time: its warps wait for the\n"));
+    assert_non_null(strstr(text, "             hillis_steele at its best takes 2.00 × the time: it moves 2.00 ×\n"));
+    st_free(text);
+}
+
+// Without counters the times alone.
+static void test_rivals_without_counters(void **state)
+{
+    (void)state;
+    begin_rivals(false);
+    char *text = summary("cold", 80, false);
+    assert_non_null(strstr(text, "  against    blelloch at its best takes 1.30 × the time\n"
+                                 "             hillis_steele at its best takes 2.00 × the time\n"));
+    st_free(text);
+}
+
 // --- JSON ---------------------------------------------------------------------------------------------------------
 
 static json_t *as_json(void)
@@ -439,6 +508,7 @@ int main(void)
         WITH_REDUCE(test_warm),       WITH_STORE(test_unknown), WITH_STORE(test_no_real_win),
         WITH_STORE(test_nothing_won), WITH_STORE(test_empty_session), WITH_STORE(test_vary),
         WITH_STORE(test_unknown_session), WITH_REDUCE(test_why), WITH_STORE(test_why_without_counters),
+        WITH_STORE(test_rivals), WITH_STORE(test_rivals_without_counters),
         WITH_REDUCE(test_json),       WITH_REDUCE(test_same_bytes), WITH_REDUCE(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
