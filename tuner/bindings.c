@@ -2,7 +2,7 @@
 // Bindings: a number for every slot of a template's scope. Lets are evaluated in their order, which
 // is upwards (template.c, T3): first those that are known before compiling, then the late ones.
 #include "tuner/base/memory.h"
-#include "tuner/template.h"
+#include "tuner/template_internal.h"
 
 #include <string.h>
 
@@ -59,6 +59,22 @@ st_code st_bindings_make(const st_template *tmpl, const st_problem *problem,
     if (code)
         st_bindings_release(out);
     return code;
+}
+
+st_code st_bindings_make_leniently(const st_template *tmpl, const st_problem *problem,
+                                   const st_config *config, const st_device_facts *device,
+                                   st_bindings *out) {
+    memset(out, 0, sizeof *out);
+    out->tmpl = tmpl;
+    out->values = st_calloc(tmpl->scope.count + 1, sizeof *out->values);
+    if (!out->values)
+        return ST_NO_MEMORY;
+    bind_given(tmpl, problem, config, device, out->values);
+    for (size_t i = 0; i < tmpl->let_count; i++)
+        if (!tmpl->lets[i].late)
+            (void)st_expression_evaluate(tmpl->lets[i].value, out->values,
+                                         &out->values[tmpl->lets[i].slot], NULL);
+    return ST_OK;
 }
 
 st_code st_bindings_late(st_bindings *bindings, int64_t blocks_per_sm, st_error *error) {
@@ -130,6 +146,14 @@ st_type_id st_buffer_type(const st_bindings *bindings, const st_buffer *buffer) 
             return st_type_of(id)->is_float ? ST_F64 : id;
     }
     return st_type_find(word)->id; // loading has checked it (T1)
+}
+
+st_type_id st_bindings_scalar_type(const st_bindings *bindings, const st_scalar *scalar) {
+    const st_template *t = bindings->tmpl;
+    for (size_t i = 0; i < t->axis_count; i++)
+        if (t->axes[i].kind == ST_AXIS_TYPE && strcmp(scalar->type_word, t->axes[i].name) == 0)
+            return (st_type_id)bindings->values[t->axes[i].slot];
+    return st_type_find(scalar->type_word)->id; // loading has checked it (T1)
 }
 
 st_code st_bindings_deterministic(const st_bindings *bindings, bool *out, st_error *error) {

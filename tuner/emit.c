@@ -173,11 +173,16 @@ static void add_host_includes(const st_emit_model *model, st_text *out)
                      "#include <atomic>\n#include <cuda_runtime.h>\n");
     for (size_t f = 0; f < model->function_count; f++) {
         const st_choice *choice = st_emit_row_choice(model, &model->functions[f], 0);
-        for (size_t i = 0; i < model->argument_count; i++) {
-            if (model->arguments[i].buffer < 0)
+        for (size_t i = 0; i < model->functions[f].argument_count; i++) {
+            const st_emit_argument *argument = &model->functions[f].arguments[i];
+            if (argument->axis >= 0)
                 continue;
-            st_type_id id = st_emit_buffer_type(model->tmpl, &choice->problem,
-                                                &model->tmpl->buffers[model->arguments[i].buffer]);
+            const st_template *tmpl = model->tmpl;
+            st_type_id id = argument->buffer >= 0
+                                ? st_emit_buffer_type(tmpl, &choice->problem,
+                                                      &tmpl->buffers[argument->buffer])
+                                : st_problem_scalar_type(tmpl, &choice->problem,
+                                                         &tmpl->scalars[argument->scalar]);
             if (!listed[id] && st_type_of(id)->host_include)
                 st_text_addf(out, "#include %s\n", st_type_of(id)->host_include);
             listed[id] = true;
@@ -196,8 +201,7 @@ static st_code add_host(st_emit_model *model, st_text *out, st_error *error)
         code = st_emit_host_function(model, &model->functions[i], out, error);
     st_text_add(out, "} // namespace host\n");
     for (size_t i = 0; i < model->function_count; i++)
-        st_text_addf(out, "using host::%s%s%s;\n", model->base,
-                     *model->functions[i].name ? "_" : "", model->functions[i].name);
+        st_text_addf(out, "using host::%s;\n", model->functions[i].full);
     st_text_add(out, "} // namespace simtune_" ST_EMIT_HASH_PLACE "\n#endif\n\n");
     return code;
 }
@@ -205,8 +209,8 @@ static st_code add_host(st_emit_model *model, st_text *out, st_error *error)
 static void add_using(const st_emit_model *model, const char *end, st_text *out)
 {
     for (size_t i = 0; i < model->function_count; i++)
-        st_text_addf(out, "using simtune_" ST_EMIT_HASH_PLACE "::%s%s%s%s;\n", model->base,
-                     *model->functions[i].name ? "_" : "", model->functions[i].name, end);
+        st_text_addf(out, "using simtune_" ST_EMIT_HASH_PLACE "::%s%s;\n",
+                     model->functions[i].full, end);
 }
 
 static void add_global_names(const st_emit_model *model, st_text *out)

@@ -64,7 +64,8 @@ typedef struct st_program {
 st_code st_program_make(const st_template *tmpl, const st_problem *problem, const st_config *configs,
                         size_t config_count, st_program *out, st_error *error);
 // The same for the `reference` directives, with the problem's type and words and the default
-// configuration as simtune_config_0; launches are the template's references. ST_NOTHING when it has none.
+// configuration as simtune_config_0; launches are the template's references, then its derives. ST_NOTHING when
+// it has no reference.
 st_code st_reference_program_make(const st_template *tmpl, const st_problem *problem, st_program *out,
                                   st_error *error);
 void st_program_release(st_program *program);

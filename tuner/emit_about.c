@@ -111,22 +111,18 @@ static void add_prototype(const st_emit_model *model, const st_emit_function *fu
                           st_text *out)
 {
     const st_template *tmpl = model->tmpl;
-    const st_choice *choice = st_emit_row_choice(model, function, 0);
-    st_text_addf(out, "//     cudaError_t %s%s%s(void *temp, size_t *temp_bytes", model->base,
-                 *function->name ? "_" : "", function->name);
-    for (size_t i = 0; i < model->argument_count; i++) {
-        int buffer = model->arguments[i].buffer;
-        if (buffer < 0) {
-            st_text_addf(out, ", size_t %s", tmpl->axes[model->arguments[i].axis].name);
-            continue;
-        }
-        const st_type *type =
-            st_type_of(st_emit_buffer_type(tmpl, &choice->problem, &tmpl->buffers[buffer]));
-        st_text_addf(out, ", %s%s *%s",
-                     tmpl->buffers[buffer].role == ST_BUFFER_INPUT ? "const " : "", type->host_name,
-                     tmpl->buffers[buffer].name);
+    st_text_addf(out, "//     cudaError_t %s(void *temp, size_t *temp_bytes", function->full);
+    for (size_t i = 0; i < function->argument_count; i++) {
+        st_text_add(out, ", ");
+        st_emit_argument_type(model, function, &function->arguments[i], out);
+        st_text_add(out, st_emit_argument_name(model, &function->arguments[i]));
     }
     st_text_add(out, ", cudaStream_t stream);\n");
+    for (size_t i = 0; i < tmpl->in_place_count; i++)
+        if (st_emit_in_place(model, function, &tmpl->in_places[i]))
+            st_text_addf(out, "//         %s and %s may be the same memory\n",
+                         tmpl->buffers[tmpl->in_places[i].input].name,
+                         tmpl->buffers[tmpl->in_places[i].output].name);
 }
 
 static void add_usage(const st_emit_model *model, st_text *out)
@@ -145,8 +141,7 @@ static void add_usage(const st_emit_model *model, st_text *out)
         add_prototype(model, &model->functions[i], out);
     st_text_addf(
         out,
-        "// temp NULL: writes the size of the temporary storage, enough for these sizes and "
-        "smaller ones on every\n"
+        "// temp NULL: writes the size of the temporary storage, enough for these sizes%s on every\n"
         "// device of the process. Otherwise temp_bytes is what temp has; it may hold anything and "
         "should be aligned to\n"
         "// 256 bytes, as cudaMalloc does (else ask for 255 more). Too little: "
@@ -155,15 +150,14 @@ static void add_usage(const st_emit_model *model, st_text *out)
         "may be captured in a\n"
         "// graph and replayed. Calls at the same time need storage of their own.\n"
         "// The configuration is that of the device (compute capability and SM count) and of the "
-        "recorded size nearest\n"
-        "// to n on a log scale: the boundary between two is their geometric mean. On a device "
-        "that is not recorded, the\n"
+        "recorded %s"
+        "On a device that is not recorded, the\n"
         "// nearest class whose constraints hold, at last the default; -DSIMTUNE_NO_FALLBACK (in "
         "every file of the\n"
         "// program) makes that cudaErrorNotSupported.\n"
         "//\n"
         "// In C and C++ without CUDA: the constants below and, for each function,\n"
-        "//     const simtune_config *%s%s%s_config(int cc, int sm_count, …);\n"
+        "//     const simtune_config *%s_config(int cc, int sm_count, …);\n"
         "// cc is 90 for sm_90. `exact` of the answer is 0 when that class is not recorded; NULL: "
         "nothing suits.\n"
         "// With NVRTC: the kernels, in namespace simtune_" ST_EMIT_HASH_PLACE ", over config_0 …\n"
@@ -171,7 +165,12 @@ static void add_usage(const st_emit_model *model, st_text *out)
         "// Two versions of this header in one program need nothing; in one file, define "
         "SIMTUNE_NAMESPACE_ONLY before\n"
         "// one of them (C++): its names then stand in namespace simtune_<hash> alone.\n//\n",
-        model->base, *model->functions[0].name ? "_" : "", model->functions[0].name);
+        model->size_count > 1 ? "" : " and smaller ones",
+        model->size_count > 1
+            ? "sizes nearest\n// to those asked for: the least sum of distances on log scales. "
+            : "size nearest\n// to n on a log scale: the boundary between two is their geometric "
+              "mean. ",
+        model->functions[0].full);
 }
 
 static void add_time(double ns, st_text *out)
@@ -221,8 +220,7 @@ static void add_table(const st_emit_model *model, st_text *out)
         for (size_t c = 0; c < function->class_count; c++) {
             const st_emit_class *it = &model->classes[function->first_class + c];
             const st_choice *first = st_emit_row_choice(model, function, it->first);
-            st_text_addf(out, "// %s%s%s on ", model->base, *function->name ? "_" : "",
-                         function->name);
+            st_text_addf(out, "// %s on ", function->full);
             add_class_name(first, out);
             if (first->memory_bytes > 0)
                 st_text_addf(out, ", %.0f GiB", (double)first->memory_bytes / (1 << 30));

@@ -9,10 +9,9 @@
 #include <string.h>
 
 // "simtune_reduce_f32_sum" + end
-static void add_name(const st_emit_model *model, const st_emit_function *function, const char *end,
-                     st_text *out)
+static void add_name(const st_emit_function *function, const char *end, st_text *out)
 {
-    st_text_addf(out, "%s%s%s%s", model->base, *function->name ? "_" : "", function->name, end);
+    st_text_addf(out, "%s%s", function->full, end);
 }
 
 // --- constants -----------------------------------------------------------------------------------
@@ -112,7 +111,7 @@ static void add_rows(const st_emit_model *model, const st_emit_function *functio
 {
     const st_template *tmpl = model->tmpl;
     st_text_add(out, "SIMTUNE_INLINE_ const simtune_config *");
-    add_name(model, function, "_row(int row, int exact)\n{\n", out);
+    add_name(function, "_row(int row, int exact)\n{\n", out);
     for (size_t p = 0; p < function->plan_count; p++) {
         const st_emit_plan *plan = &model->plans[function->first_plan + p];
         st_text_addf(out, "    static const long long values_%zu[] = {", p);
@@ -268,7 +267,7 @@ static st_code add_holds(st_emit_model *model, const st_emit_function *function,
                          st_error *error)
 {
     st_text_add(out, "SIMTUNE_INLINE_ int ");
-    add_name(model, function, "_holds(int row, ", out);
+    add_name(function, "_holds(int row, ", out);
     st_text_addf(out,
                  "const %s_facts *facts, const long long *sizes)\n{\n"
                  "    (void)facts, (void)sizes;\n    switch (row) {\n",
@@ -305,20 +304,20 @@ static void add_tables(const st_emit_model *model, const st_emit_function *funct
 static void add_choice(const st_emit_model *model, const st_emit_function *function, st_text *out)
 {
     st_text_add(out, "SIMTUNE_INLINE_ int ");
-    add_name(model, function, "_choice(", out);
+    add_name(function, "_choice(", out);
     st_text_addf(out, "const %s_facts *facts, const long long *sizes, int *exact)\n{\n",
                  model->base);
     add_tables(model, function, out);
     st_text_addf(out, "    return %s_choose(classes, %zu, recorded, from, %d, ", model->base,
                  function->class_count, function->has_default ? (int)function->row_count - 1 : -1);
-    add_name(model, function, "_holds, facts, sizes, exact);\n}\n\n", out);
+    add_name(function, "_holds, facts, sizes, exact);\n}\n\n", out);
 }
 
 static void add_config(const st_emit_model *model, const st_emit_function *function, st_text *out)
 {
     const st_template *tmpl = model->tmpl;
     st_text_add(out, "SIMTUNE_INLINE_ const simtune_config *");
-    add_name(model, function, "_config(int cc, int sm_count", out);
+    add_name(function, "_config(int cc, int sm_count", out);
     for (size_t i = 0; i < model->size_count; i++)
         st_text_addf(out, ", size_t %s", tmpl->axes[model->size_axes[i]].name);
     st_text_addf(out,
@@ -331,9 +330,9 @@ static void add_config(const st_emit_model *model, const st_emit_function *funct
     if (!model->size_count)
         st_text_add(out, "    sizes_[0] = 0;\n");
     st_text_add(out, "    row_ = ");
-    add_name(model, function,
+    add_name(function,
              "_choice(&facts_, sizes_, &exact_);\n    return row_ < 0 ? NULL : ", out);
-    add_name(model, function, "_row(row_, exact_);\n}\n\n", out);
+    add_name(function, "_row(row_, exact_);\n}\n\n", out);
 }
 
 st_code st_emit_choice_function(st_emit_model *model, const st_emit_function *function,

@@ -192,6 +192,18 @@ static const char common_text[] =
     "    return cudaLaunchKernelExC(&config, function, pointers);\n"
     "}\n"
     "\n";
+
+// Half-precision numbers of the caller's type as those of the kernels. Only where a scalar is one.
+static const char same_bits_text[] =
+    "template <class To, class From> inline To same_bits(const From &from)\n"
+    "{\n"
+    "    static_assert(sizeof(To) == sizeof(From), \"the same number in two types\");\n"
+    "    To to;\n"
+    "    for (size_t i = 0; i < sizeof to; i++)\n"
+    "        reinterpret_cast<char *>(&to)[i] = reinterpret_cast<const char *>(&from)[i];\n"
+    "    return to;\n"
+    "}\n"
+    "\n";
 // clang-format on
 
 typedef enum fact_use { FACT_ASK, FACT_STORE, FACT_LOAD } fact_use;
@@ -244,6 +256,23 @@ static size_t facts_used(const st_emit_model *model)
     return count;
 }
 
+static bool takes_half(const st_emit_model *model)
+{
+    for (size_t f = 0; f < model->function_count; f++) {
+        const st_emit_function *function = &model->functions[f];
+        for (size_t i = 0; i < function->argument_count; i++) {
+            if (function->arguments[i].scalar < 0)
+                continue;
+            st_type_id id =
+                st_problem_scalar_type(model->tmpl, &st_emit_row_choice(model, function, 0)->problem,
+                                       &model->tmpl->scalars[function->arguments[i].scalar]);
+            if (id == ST_F16 || id == ST_BF16)
+                return true;
+        }
+    }
+    return false;
+}
+
 void st_emit_host_common(const st_emit_model *model, st_text *out)
 {
     static const struct {
@@ -275,4 +304,6 @@ void st_emit_host_common(const st_emit_model *model, st_text *out)
         }
         at += length;
     }
+    if (takes_half(model))
+        st_text_add(out, same_bits_text);
 }

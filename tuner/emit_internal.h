@@ -105,14 +105,15 @@ typedef struct st_emit_plan { // one distinct configuration, BLOCKS_PER_SM and u
     st_emit_values values;
 } st_emit_plan;
 typedef struct st_emit_function {
-    char *name;              // "f32_sum"
+    char *name;              // "f32_sum": tells the functions of one header apart
     char *upper;             // "F32_SUM"
+    char *full;              // "simtune_reduce_f32_sum": as callers write it
+    struct st_emit_argument *arguments; size_t argument_count;
     size_t first_row, row_count, first_class, class_count, first_plan, plan_count;
     bool has_default;        // the last row is the template's default configuration
 } st_emit_function;
 
-#define ST_EMIT_MAX_ARGUMENTS 32
-typedef struct st_emit_argument { int buffer, axis; } st_emit_argument; // the other is -1
+typedef struct st_emit_argument { int buffer, axis, scalar; } st_emit_argument; // the others are -1
 
 typedef struct st_emit_model {
     const st_template *tmpl;
@@ -126,7 +127,6 @@ typedef struct st_emit_model {
     st_emit_plan *plans; size_t plan_count;
     st_emit_function *functions; size_t function_count;
     size_t *structures; size_t structure_count; // choice whose compiled configuration it is
-    st_emit_argument arguments[ST_EMIT_MAX_ARGUMENTS]; size_t argument_count;
     bool given[ST_MAX_AXES]; // size axes that are arguments
     int size_axes[ST_MAX_AXES]; size_t size_count; // those, in the order of the file
     bool fact_used[32];
@@ -157,6 +157,13 @@ st_code st_emit_choice_function(st_emit_model *model, const st_emit_function *fu
 void st_emit_host_common(const st_emit_model *model, st_text *out);
 st_code st_emit_host_function(st_emit_model *model, const st_emit_function *function, st_text *out,
                               st_error *error);
+// The type of an argument as callers write it: "const float *", "size_t ", "float ".
+void st_emit_argument_type(const st_emit_model *model, const st_emit_function *function,
+                           const st_emit_argument *argument, st_text *out);
+const char *st_emit_argument_name(const st_emit_model *model, const st_emit_argument *argument);
+// Does a promise of in_place hold for every row of the function?
+bool st_emit_in_place(const st_emit_model *model, const st_emit_function *function,
+                      const st_in_place *promise);
 // Type of a buffer's elements for a problem.
 st_type_id st_emit_buffer_type(const st_template *tmpl, const st_problem *problem,
                                const st_buffer *buffer);

@@ -29,7 +29,7 @@ static int compare_function(const st_template *tmpl, const st_choice *a, const s
 {
     for (int kind = ST_AXIS_TYPE; kind <= ST_AXIS_WORD; kind++) {
         for (size_t i = 0; i < tmpl->axis_count; i++) {
-            if (tmpl->axes[i].kind != (st_axis_kind)kind)
+            if (tmpl->axes[i].kind != (st_axis_kind)kind || tmpl->axes[i].data)
                 continue;
             int64_t left = a->problem.value[i], right = b->problem.value[i];
             if (kind == ST_AXIS_WORD) {
@@ -112,53 +112,46 @@ static void sort_choices(st_emit_model *model)
 
 // --- arguments of the host function --------------------------------------------------------------
 
-static st_code add_argument(st_emit_model *model, int buffer, int axis, st_error *error)
+// Every list of host_args names every size, so that all functions have the same.
+static void find_sizes(st_emit_model *model)
 {
-    if (model->argument_count == ST_EMIT_MAX_ARGUMENTS)
-        return st_fail(error, ST_FAILED, "Pass fewer buffers and sizes.",
-                       "%s: more than %d arguments of a host function", model->tmpl->path,
-                       ST_EMIT_MAX_ARGUMENTS);
-    model->arguments[model->argument_count++] = (st_emit_argument){buffer, axis};
-    if (axis >= 0)
-        model->given[axis] = true;
+    const st_template *tmpl = model->tmpl;
+    for (size_t i = 0; i < tmpl->axis_count; i++) {
+        model->given[i] = tmpl->axes[i].kind == ST_AXIS_SIZE && !tmpl->axes[i].data;
+        if (model->given[i])
+            model->size_axes[model->size_count++] = (int)i;
+    }
+}
+
+static st_code find_arguments(const st_emit_model *model, st_emit_function *function,
+                              const st_problem *problem, st_error *error)
+{
+    const st_template *tmpl = model->tmpl;
+    const st_host_list *list = st_problem_host_list(tmpl, problem);
+    function->arguments = st_calloc(list->count + 1, sizeof *function->arguments);
+    if (!function->arguments)
+        return st_fail_memory(error, "naming a function");
+    for (size_t i = 0; i < list->count; i++) {
+        st_emit_argument *argument = &function->arguments[function->argument_count++];
+        argument->buffer = st_template_buffer(tmpl, list->names[i]);
+        argument->scalar =
+            argument->buffer < 0 ? st_template_scalar(tmpl, list->names[i]) : -1;
+        argument->axis = argument->buffer < 0 && argument->scalar < 0
+                             ? st_template_axis(tmpl, list->names[i])
+                             : -1;
+    }
     return ST_OK;
 }
 
-static st_code default_arguments(st_emit_model *model, st_error *error)
+// Rows of other data than the usual make no header.
+static size_t keep_usual(const st_template *tmpl, const st_choice *from, size_t count,
+                         st_choice *to)
 {
-    static const st_buffer_role order[] = {ST_BUFFER_INPUT, ST_BUFFER_INOUT, ST_BUFFER_OUTPUT};
-    const st_template *tmpl = model->tmpl;
-    st_code code = ST_OK;
-    for (size_t r = 0; r < sizeof order / sizeof order[0]; r++)
-        for (size_t i = 0; !code && i < tmpl->buffer_count; i++)
-            if (tmpl->buffers[i].role == order[r])
-                code = add_argument(model, (int)i, -1, error);
-    for (size_t i = 0; !code && i < tmpl->axis_count; i++)
-        if (tmpl->axes[i].kind == ST_AXIS_SIZE)
-            code = add_argument(model, -1, (int)i, error);
-    return code;
-}
-
-static st_code find_arguments(st_emit_model *model, st_error *error)
-{
-    const st_template *tmpl = model->tmpl;
-    st_code code = ST_OK;
-    if (tmpl->host_arg_count == 0)
-        code = default_arguments(model, error);
-    for (size_t i = 0; !code && i < tmpl->host_arg_count; i++) {
-        int buffer = st_template_buffer(tmpl, tmpl->host_args[i]);
-        int axis = buffer < 0 ? st_template_axis(tmpl, tmpl->host_args[i]) : -1;
-        if (buffer < 0 && (axis < 0 || tmpl->axes[axis].kind != ST_AXIS_SIZE))
-            code = st_fail(error, ST_USAGE, "Name buffers and size axes.",
-                           "%s: host_args: `%s` is neither a buffer nor a size axis", tmpl->path,
-                           tmpl->host_args[i]);
-        else
-            code = add_argument(model, buffer, axis, error);
-    }
-    for (size_t i = 0; i < tmpl->axis_count; i++)
-        if (model->given[i])
-            model->size_axes[model->size_count++] = (int)i;
-    return code;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (st_problem_is_usual(tmpl, &from[i].problem))
+            to[kept++] = from[i];
+    return kept;
 }
 
 // --- plans and what they share -------------------------------------------------------------------
@@ -248,6 +241,52 @@ static int64_t threshold(int64_t below, int64_t above)
     return (int64_t)high;
 }
 
+// "{kind}_scan_{T}" with the problem's words.
+static void add_pattern(const st_template *tmpl, const char *pattern, const st_problem *problem,
+                        st_text *out)
+{
+    for (const char *at = pattern; *at; at++) {
+        const char *close = *at == '{' ? strchr(at, '}') : NULL;
+        if (!close) {
+            st_text_add_bytes(out, at, 1);
+            continue;
+        }
+        for (size_t i = 0; i < tmpl->axis_count; i++) {
+            const st_axis *axis = &tmpl->axes[i];
+            if (strlen(axis->name) != (size_t)(close - at - 1) ||
+                strncmp(axis->name, at + 1, (size_t)(close - at - 1)) != 0)
+                continue;
+            const char *word = st_emit_word(axis->values, axis->value_count, problem->value[i]);
+            st_emit_identifier(word ? word : "other", out);
+        }
+        at = close;
+    }
+}
+
+static st_code name_fully(const st_emit_model *model, st_emit_function *function,
+                          const st_choice *choice, st_error *error)
+{
+    const char *pattern = st_problem_host_name(model->tmpl, &choice->problem);
+    st_text full;
+    st_text_init(&full);
+    if (pattern) {
+        st_text_add(&full, "simtune_");
+        add_pattern(model->tmpl, pattern, &choice->problem, &full);
+    } else {
+        st_text_addf(&full, "%s%s%s", model->base, *function->name ? "_" : "", function->name);
+    }
+    function->full = full.failed ? NULL : st_strdup(st_text_string(&full));
+    st_text_release(&full);
+    if (!function->full)
+        return st_fail_memory(error, "naming a function");
+    for (size_t i = 0; i + 1 < model->function_count; i++)
+        if (strcmp(model->functions[i].full, function->full) == 0)
+            return st_fail(error, ST_USAGE, "Name the axes in which they differ: host_name {T}_{op}.",
+                           "%s: two functions of the header are called %s", model->tmpl->path,
+                           function->full);
+    return ST_OK;
+}
+
 static st_code name_function(st_emit_model *model, st_emit_function *function,
                              const st_choice *choice, st_error *error)
 {
@@ -260,7 +299,7 @@ static st_code name_function(st_emit_model *model, st_emit_function *function,
         st_text_add(&name, type->name);
     for (size_t i = 0; i < tmpl->axis_count; i++) {
         const st_axis *axis = &tmpl->axes[i];
-        if (axis->kind != ST_AXIS_WORD)
+        if (axis->kind != ST_AXIS_WORD || axis->data)
             continue;
         const char *word = st_emit_word(axis->values, axis->value_count, choice->problem.value[i]);
         st_text_add(&name, name.length ? "_" : "");
@@ -271,7 +310,10 @@ static st_code name_function(st_emit_model *model, st_emit_function *function,
     function->upper = name.failed || upper.failed ? NULL : st_strdup(st_text_string(&upper));
     st_text_release(&name);
     st_text_release(&upper);
-    return function->name && function->upper ? ST_OK : st_fail_memory(error, "naming a function");
+    if (!function->name || !function->upper)
+        return st_fail_memory(error, "naming a function");
+    st_code code = name_fully(model, function, choice, error);
+    return code ? code : find_arguments(model, function, &choice->problem, error);
 }
 
 static st_code add_row(st_emit_model *model, st_emit_function *function, size_t choice,
@@ -384,7 +426,7 @@ static void mark_facts(st_emit_model *model)
             for (size_t k = 0; k < sizeof used / sizeof used[0]; k++)
                 model->fact_used[i] |= used[k] && st_expression_uses(used[k], slot);
             for (size_t k = 0; k < step->argument_count; k++)
-                model->fact_used[i] |= step->arguments[k].buffer < 0 &&
+                model->fact_used[i] |= step->arguments[k].value &&
                                        st_expression_uses(step->arguments[k].value, slot);
         }
     }
@@ -418,12 +460,14 @@ st_code st_emit_model_make(const st_template *tmpl, const st_choice *choices, si
         for (char *at = out->base; *at; at++)
             if (*at == '-' || *at == '.')
                 *at = '_';
-        memcpy(out->choices, choices, count * sizeof *choices);
-        out->choice_count = count;
-        for (size_t i = 0; i < count; i++)
+        out->choice_count = keep_usual(tmpl, choices, count, out->choices);
+        if (!out->choice_count)
+            code = st_fail(error, ST_NOTHING, "Tune without --axis of these.",
+                           "every row of %s is of other data than the usual", tmpl->family);
+        for (size_t i = 0; i < out->choice_count; i++)
             if (out->choices[i].blocks_per_sm < 1)
                 out->choices[i].blocks_per_sm = 1;
-        code = find_arguments(out, error);
+        find_sizes(out);
     }
     if (!code) {
         sort_choices(out);
@@ -440,6 +484,8 @@ void st_emit_model_release(st_emit_model *model)
     for (size_t i = 0; i < model->function_count; i++) {
         st_free(model->functions[i].name);
         st_free(model->functions[i].upper);
+        st_free(model->functions[i].full);
+        st_free(model->functions[i].arguments);
     }
     for (size_t i = 0; i < model->plan_count; i++)
         st_emit_values_release(&model->plans[i].values);
@@ -463,4 +509,18 @@ const st_choice *st_emit_row_choice(const st_emit_model *model, const st_emit_fu
 size_t st_emit_row_plan(const st_emit_model *model, const st_emit_function *function, size_t row)
 {
     return model->rows[function->first_row + row].plan;
+}
+
+bool st_emit_in_place(const st_emit_model *model, const st_emit_function *function,
+                      const st_in_place *promise)
+{
+    bool takes_input = false, takes_output = false;
+    for (size_t i = 0; i < function->argument_count; i++) {
+        takes_input |= function->arguments[i].buffer == promise->input;
+        takes_output |= function->arguments[i].buffer == promise->output;
+    }
+    for (size_t i = 0; i < function->plan_count; i++)
+        if (st_emit_values_truth(&model->plans[function->first_plan + i].values, promise->when) != 1)
+            return false;
+    return takes_input && takes_output;
 }

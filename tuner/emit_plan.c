@@ -100,14 +100,28 @@ static void add_pointer(const st_emit_model *model, const st_emit_plan *plan, si
                  temp ? "(base_ + at_" : "b_", model->tmpl->buffers[buffer].name, temp ? ")" : "");
 }
 
-static bool is_argument(const st_emit_model *model, int buffer)
+static bool is_argument(const st_emit_model *model, const st_emit_function *function, int buffer)
 {
     if (model->tmpl->buffers[buffer].role == ST_BUFFER_TEMP)
         return true;
-    for (size_t i = 0; i < model->argument_count; i++)
-        if (model->arguments[i].buffer == buffer)
+    for (size_t i = 0; i < function->argument_count; i++)
+        if (function->arguments[i].buffer == buffer)
             return true;
     return false;
+}
+
+static bool takes_scalar(const st_emit_function *function, int scalar)
+{
+    for (size_t i = 0; i < function->argument_count; i++)
+        if (function->arguments[i].scalar == scalar)
+            return true;
+    return false;
+}
+
+// A buffer that the function's list leaves out, and that holds nothing for this problem: null.
+static bool is_empty(const st_emit_model *model, const st_emit_plan *plan, int buffer)
+{
+    return st_emit_values_most(&plan->values, model->tmpl->buffers[buffer].count, 0) <= 0;
 }
 
 static st_code refuse_buffer(const st_emit_model *model, const st_step *step, int buffer,
@@ -153,8 +167,31 @@ static void add_kernel(const st_emit_model *model, const st_emit_plan *plan, con
         st_text_addf(out, "< ::simtune_" ST_EMIT_HASH_PLACE "::config_%zu>", plan->structure);
 }
 
-static void add_launch(const st_emit_model *model, st_emit_plan *plan, const st_step *step,
-                       const char *indent, st_text *out)
+// A number, or what the caller gives; a scalar that the list leaves out is what it was while tuning.
+static void add_value(const st_emit_model *model, const st_emit_function *function,
+                      st_emit_plan *plan, const st_argument *argument, st_text *out)
+{
+    const st_problem *problem = &model->choices[plan->choice].problem;
+    const st_scalar *scalar =
+        argument->scalar >= 0 ? &model->tmpl->scalars[argument->scalar] : NULL;
+    st_type_id id = scalar ? st_problem_scalar_type(model->tmpl, problem, scalar) : argument->type;
+    const char *type = st_type_of(id)->device_name;
+    bool is_half = id == ST_F16 || id == ST_BF16;
+    if (scalar && takes_scalar(function, argument->scalar)) {
+        st_text_addf(out, is_half ? "same_bits< ::simtune_" ST_EMIT_HASH_PLACE "::%s>(s_%s)" : "(%s)s_%s",
+                     type, scalar->name);
+        return;
+    }
+    if (is_half)
+        st_text_addf(out, "::simtune_" ST_EMIT_HASH_PLACE "::%s()", type); // not looked at
+    else {
+        st_text_addf(out, "(%s)", type);
+        st_emit_values_print(&plan->values, scalar ? scalar->value : argument->value, 0, out);
+    }
+}
+
+static void add_launch(const st_emit_model *model, const st_emit_function *function,
+                       st_emit_plan *plan, const st_step *step, const char *indent, st_text *out)
 {
     st_emit_values *values = &plan->values;
     int64_t shared, cluster;
@@ -184,25 +221,26 @@ static void add_launch(const st_emit_model *model, st_emit_plan *plan, const st_
         if (argument->buffer >= 0) {
             add_pointer(model, plan, (size_t)argument->buffer, out);
         } else {
-            st_text_addf(out, "(%s)", st_type_of(argument->type)->device_name);
-            st_emit_values_print(values, argument->value, 0, out);
+            add_value(model, function, plan, argument, out);
         }
     }
     st_text_addf(out, ");\n%s}\n", indent);
 }
 
-static st_code add_step(st_emit_model *model, st_emit_plan *plan, size_t index, st_text *out,
-                        st_error *error)
+static st_code add_step(st_emit_model *model, const st_emit_function *function, st_emit_plan *plan,
+                        size_t index, st_text *out, st_error *error)
 {
     const st_step *step = &model->tmpl->steps[index];
     int truth = st_emit_values_truth(&plan->values, step->when);
     if (truth == 0)
         return ST_OK;
-    if (step->kind == ST_STEP_ZERO && !is_argument(model, step->buffer))
+    if (step->kind == ST_STEP_ZERO && !is_argument(model, function, step->buffer))
         return refuse_buffer(model, step, step->buffer, error);
-    for (size_t i = 0; step->kind == ST_STEP_LAUNCH && i < step->argument_count; i++)
-        if (step->arguments[i].buffer >= 0 && !is_argument(model, step->arguments[i].buffer))
-            return refuse_buffer(model, step, step->arguments[i].buffer, error);
+    for (size_t i = 0; step->kind == ST_STEP_LAUNCH && i < step->argument_count; i++) {
+        int buffer = step->arguments[i].buffer;
+        if (buffer >= 0 && !is_argument(model, function, buffer) && !is_empty(model, plan, buffer))
+            return refuse_buffer(model, step, buffer, error);
+    }
     st_text_add(out, "    if (error_ == cudaSuccess");
     if (truth < 0) {
         st_text_add(out, " && (");
@@ -213,23 +251,62 @@ static st_code add_step(st_emit_model *model, st_emit_plan *plan, size_t index, 
     if (step->kind == ST_STEP_ZERO)
         add_zero(model, plan, step, "    ", out);
     else
-        add_launch(model, plan, step, "    ", out);
+        add_launch(model, function, plan, step, "    ", out);
     return ST_OK;
 }
 
-// The buffers that the caller gives, as parameters: "const float *b_in, float *b_out, ".
-static void add_buffer_parameters(const st_emit_model *model, const st_choice *choice,
-                                  const char *prefix, st_text *out)
+void st_emit_argument_type(const st_emit_model *model, const st_emit_function *function,
+                           const st_emit_argument *argument, st_text *out)
 {
-    for (size_t i = 0; i < model->argument_count; i++) {
-        int buffer = model->arguments[i].buffer;
-        if (buffer < 0)
-            continue;
-        const st_buffer *it = &model->tmpl->buffers[buffer];
-        const st_type *type = st_type_of(st_emit_buffer_type(model->tmpl, &choice->problem, it));
-        st_text_addf(out, "%s%s *%s%s, ", it->role == ST_BUFFER_INPUT ? "const " : "",
-                     type->host_name, prefix, it->name);
+    const st_template *tmpl = model->tmpl;
+    const st_problem *problem = &st_emit_row_choice(model, function, 0)->problem;
+    if (argument->axis >= 0) {
+        st_text_add(out, "size_t ");
+    } else if (argument->scalar >= 0) {
+        st_type_id id = st_problem_scalar_type(tmpl, problem, &tmpl->scalars[argument->scalar]);
+        st_text_addf(out, "%s ", st_type_of(id)->host_name);
+    } else {
+        const st_buffer *buffer = &tmpl->buffers[argument->buffer];
+        st_type_id id = st_emit_buffer_type(tmpl, problem, buffer);
+        st_text_addf(out, "%s%s *", buffer->role == ST_BUFFER_INPUT ? "const " : "",
+                     st_type_of(id)->host_name);
     }
+}
+
+const char *st_emit_argument_name(const st_emit_model *model, const st_emit_argument *argument)
+{
+    return argument->buffer >= 0   ? model->tmpl->buffers[argument->buffer].name
+           : argument->scalar >= 0 ? model->tmpl->scalars[argument->scalar].name
+                                   : model->tmpl->axes[argument->axis].name;
+}
+
+// Sizes go apart, as an array.
+static const char *prefix_of(const st_emit_argument *argument)
+{
+    return argument->buffer >= 0 ? "b_" : argument->scalar >= 0 ? "s_" : NULL;
+}
+
+// What the caller gives but sizes, as parameters: "const float *b_in, float s_limit, ".
+static void add_parameters(const st_emit_model *model, const st_emit_function *function,
+                           st_text *out)
+{
+    for (size_t i = 0; i < function->argument_count; i++) {
+        const st_emit_argument *argument = &function->arguments[i];
+        if (!prefix_of(argument))
+            continue;
+        st_emit_argument_type(model, function, argument, out);
+        st_text_addf(out, "%s%s, ", prefix_of(argument), st_emit_argument_name(model, argument));
+    }
+}
+
+// Buffers that the list leaves out and the plan takes: null.
+static void add_left_out(const st_emit_model *model, const st_emit_function *function,
+                         const st_emit_plan *plan, st_text *out)
+{
+    for (size_t i = 0; i < model->tmpl->buffer_count; i++)
+        if (!is_argument(model, function, (int)i) && uses_buffer(plan, (int)i))
+            st_text_addf(out, "    const void *const b_%s = nullptr;\n    (void)b_%s;\n",
+                         model->tmpl->buffers[i].name, model->tmpl->buffers[i].name);
 }
 
 static void add_comment_of(const st_emit_model *model, const st_emit_plan *plan, st_text *out)
@@ -259,20 +336,21 @@ static st_code add_run_function(st_emit_model *model, const st_emit_function *fu
     add_layout(model, plan, true, &layout);
     st_code code = ST_OK;
     for (size_t i = 0; !code && i < model->tmpl->step_count; i++)
-        code = add_step(model, plan, i, &steps, error);
+        code = add_step(model, function, plan, i, &steps, error);
     add_comment_of(model, plan, out);
     st_text_add(out, "template <class Unused> inline cudaError_t ");
     add_function_name(function, "_run_", out);
     st_text_addf(out, "%zu(const %s_facts &facts, int ordinal_, void *temp_, size_t temp_bytes_, ",
                  p, model->base);
-    add_buffer_parameters(model, &model->choices[plan->choice], "b_", out);
+    add_parameters(model, function, out);
     st_text_add(out, "const long long *sizes, cudaStream_t stream_)\n{\n"
                      "    (void)facts, (void)ordinal_, (void)temp_, (void)sizes, (void)stream_");
-    for (size_t i = 0; i < model->argument_count; i++)
-        if (model->arguments[i].buffer >= 0)
-            st_text_addf(out, ", (void)b_%s",
-                         model->tmpl->buffers[model->arguments[i].buffer].name);
+    for (size_t i = 0; i < function->argument_count; i++)
+        if (prefix_of(&function->arguments[i]))
+            st_text_addf(out, ", (void)%s%s", prefix_of(&function->arguments[i]),
+                         st_emit_argument_name(model, &function->arguments[i]));
     st_text_add(out, ";\n    size_t bytes_ = 0;\n");
+    add_left_out(model, function, plan, out);
     st_emit_values_declare(&plan->values, "    ", "alignment_of(b_%s)", out);
     st_text_add(out, st_text_string(&layout));
     if (has_temp(model, plan))
@@ -334,8 +412,8 @@ static void add_temp_function(const st_emit_model *model, const st_emit_function
     add_function_name(function, "_temp(", out);
     st_text_addf(out,
                  "const %s_facts &facts, const long long *sizes, long long alignment_)\n{\n"
-                 "    int exact_ = 0;\n    switch (%s%s%s_choice(&facts, sizes, &exact_)) {\n",
-                 model->base, model->base, *function->name ? "_" : "", function->name);
+                 "    int exact_ = 0;\n    switch (%s_choice(&facts, sizes, &exact_)) {\n",
+                 model->base, function->full);
     for (size_t p = 0; p < function->plan_count; p++) {
         add_cases(model, function, p, out);
         st_text_add(out, " return ");
@@ -369,9 +447,10 @@ static void add_size_function(const st_emit_model *model, const st_emit_function
     st_text_init(&boundaries);
     size_t boundary_count = add_boundaries(model, function, &boundaries);
     bool aligned = temp_needs_alignment(model, function, out);
-    st_text_add(out,
-                "// Enough for these sizes, and smaller ones, on every device of the process.\n"
-                "template <class Unused> inline cudaError_t ");
+    st_text_addf(out,
+                 "// Enough for these sizes%s on every device of the process.\n"
+                 "template <class Unused> inline cudaError_t ",
+                 model->size_count > 1 ? "" : ", and smaller ones,");
     add_function_name(function, "_size(size_t *temp_bytes_, const long long *sizes)\n{\n", out);
     st_text_add(
         out,
@@ -424,38 +503,27 @@ static void add_public_name(const char *name, st_text *out)
 static void add_signature(const st_emit_model *model, const st_emit_function *function,
                           st_text *out)
 {
-    const st_choice *choice = st_emit_row_choice(model, function, 0);
-    st_text_addf(out, "inline cudaError_t %s%s%s(void *temp, size_t *temp_bytes", model->base,
-                 *function->name ? "_" : "", function->name);
-    for (size_t i = 0; i < model->argument_count; i++) {
-        int buffer = model->arguments[i].buffer;
+    st_text_addf(out, "inline cudaError_t %s(void *temp, size_t *temp_bytes", function->full);
+    for (size_t i = 0; i < function->argument_count; i++) {
         st_text_add(out, ", ");
-        if (buffer < 0) {
-            st_text_add(out, "size_t ");
-            add_public_name(model->tmpl->axes[model->arguments[i].axis].name, out);
-            continue;
-        }
-        const st_buffer *it = &model->tmpl->buffers[buffer];
-        const st_type *type = st_type_of(st_emit_buffer_type(model->tmpl, &choice->problem, it));
-        st_text_addf(out, "%s%s *", it->role == ST_BUFFER_INPUT ? "const " : "", type->host_name);
-        add_public_name(it->name, out);
+        st_emit_argument_type(model, function, &function->arguments[i], out);
+        add_public_name(st_emit_argument_name(model, &function->arguments[i]), out);
     }
     st_text_add(out, ", cudaStream_t stream)\n");
 }
 
 static void add_dispatch(const st_emit_model *model, const st_emit_function *function, st_text *out)
 {
-    st_text_addf(out,
-                 "    int exact_ = 0;\n    switch (%s%s%s_choice(&facts_, sizes_, &exact_)) {\n",
-                 model->base, *function->name ? "_" : "", function->name);
+    st_text_addf(out, "    int exact_ = 0;\n    switch (%s_choice(&facts_, sizes_, &exact_)) {\n",
+                 function->full);
     for (size_t p = 0; p < function->plan_count; p++) {
         add_cases(model, function, p, out);
         st_text_add(out, " return ");
         add_function_name(function, "_run_", out);
         st_text_addf(out, "%zu<Unused>(facts_, ordinal_, temp, *temp_bytes, ", p);
-        for (size_t i = 0; i < model->argument_count; i++)
-            if (model->arguments[i].buffer >= 0) {
-                add_public_name(model->tmpl->buffers[model->arguments[i].buffer].name, out);
+        for (size_t i = 0; i < function->argument_count; i++)
+            if (prefix_of(&function->arguments[i])) {
+                add_public_name(st_emit_argument_name(model, &function->arguments[i]), out);
                 st_text_add(out, ", ");
             }
         st_text_add(out, "sizes_, stream);\n");

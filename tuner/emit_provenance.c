@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -253,6 +254,7 @@ static st_code keep_choice(reader *state, const json_t *object, st_error *error)
         if (error) {
             st_error_prefix(error, "row %zu", state->seen + 1);
             error->code = ST_FAILED;
+            error->remedy[0] = '\0'; // of whoever writes a problem or configuration; nobody wrote this by hand
         }
         return ST_FAILED;
     }
@@ -272,6 +274,8 @@ static st_code read_line(reader *state, const char *line, size_t length, st_erro
 {
     json_t *object = NULL;
     st_code code = st_json_parse(line, length, "simtune-provenance", &object, error);
+    if (code && error)
+        error->remedy[0] = '\0';
     if (!code && !json_is_object(object))
         code = st_fail(error, ST_FAILED, NULL, "a provenance line is no JSON object");
     if (!code && state->rows < 0)
@@ -282,26 +286,43 @@ static st_code read_line(reader *state, const char *line, size_t length, st_erro
     return code;
 }
 
-static st_code read_block(reader *state, const char *text, st_error *error)
+static const char anew[] = "Remove the file, or write to another one: the store has every row of this "
+                           "machine, and the header is made anew from it.";
+
+// What is wrong with a line, where, and what to do, unless the reader of the line knows better.
+static st_code line_failed(const char *path, int line, st_code code, st_error *error)
+{
+    if (code == ST_NO_MEMORY || !error)
+        return code;
+    if (code == ST_FAILED && !error->remedy[0]) {
+        snprintf(error->remedy, sizeof error->remedy, "%s", anew);
+        st_error_prefix(error, "the provenance in this header is damaged");
+    }
+    return st_error_prefix(error, "%s:%d", path, line);
+}
+
+static st_code read_block(reader *state, const char *path, const char *text, st_error *error)
 {
     const size_t start = sizeof line_start - 1;
-    for (const char *line = text; *line;) {
+    int number = 1, last = 0;
+    for (const char *line = text; *line; number++) {
         size_t length = strcspn(line, "\n");
         if (length > start && strncmp(line, line_start, start) == 0) {
             st_code code = read_line(state, line + start, length - start, error);
             if (code)
-                return code;
+                return line_failed(path, number, code, error);
+            last = number;
         }
         line += length;
         line += *line == '\n';
     }
     if (state->rows < 0)
         return st_fail(error, ST_FAILED, "Write to another file, or remove it.",
-                       "it is no header that simtune made");
+                       "%s is no header that simtune made", path);
     if (state->rows != (int64_t)state->seen)
-        return st_fail(error, ST_FAILED, "Make it anew.",
-                       "its provenance block is damaged: %zu rows where %lld are announced",
-                       state->seen, (long long)state->rows);
+        return st_fail(error, ST_FAILED, anew,
+                       "%s:%d: the provenance in this header is damaged: its rows end here, %zu where %lld are announced",
+                       path, last, state->seen, (long long)state->rows);
     return ST_OK;
 }
 
@@ -317,9 +338,7 @@ st_code st_emit_read(const st_template *tmpl, const char *path, const st_device_
     reader state = {tmpl, except, NULL, 0, 0, 0, -1};
     st_code code = st_text_read_file(&text, path, error);
     if (!code) {
-        code = read_block(&state, st_text_string(&text), error);
-        if (code && code != ST_NO_MEMORY && error)
-            code = st_error_prefix(error, "%s", path);
+        code = read_block(&state, path, st_text_string(&text), error);
     }
     st_text_release(&text);
     if (code) {

@@ -107,6 +107,24 @@ static const char timing_text[] =
     "    // With launch overhead, the cache as it is: not the time that simtune stores.\n"
     "    std::printf(\"median %.2f us of %zu runs, fastest %.2f us\", times[times.size() / 2] * 1e3, times.size(),\n"
     "                times[0] * 1e3);\n";
+// Only where an argument is a half-precision number.
+static const char half_text[] =
+    "// A small whole number as a half-precision one of `mantissa` bits.\n"
+    "template <class T> static T half_of(long long value, int mantissa)\n"
+    "{\n"
+    "    int exponent = 0;\n"
+    "    const double size = std::fabs((double)value), part = std::frexp(size, &exponent);\n"
+    "    const int bias = mantissa == 10 ? 15 : 127;\n"
+    "    unsigned bits = value < 0 ? 0x8000u : 0u;\n"
+    "    if (size > 0)\n"
+    "        bits |= ((unsigned)(exponent - 2 + bias) << mantissa) + (unsigned)std::nearbyint(std::ldexp(part, mantissa + 1));\n"
+    "    const unsigned short half = (unsigned short)bits;\n"
+    "    T made;\n"
+    "    static_assert(sizeof made == sizeof half, \"two bytes\");\n"
+    "    std::memcpy(&made, &half, sizeof made);\n"
+    "    return made;\n"
+    "}\n"
+    "\n";
 // clang-format on
 
 // --- the first comment ---------------------------------------------------------------------------
@@ -152,7 +170,8 @@ static void add_comment(const repro *it, st_text *out)
 
 static bool is_ours(const st_buffer *buffer)
 {
-    return buffer->role != ST_BUFFER_EXPECTED && buffer->role != ST_BUFFER_MAGNITUDE;
+    return buffer->role != ST_BUFFER_EXPECTED && buffer->role != ST_BUFFER_MAGNITUDE &&
+           buffer->role != ST_BUFFER_DERIVED;
 }
 
 static const st_type *type_of(const repro *it, const st_buffer *buffer)
@@ -186,11 +205,19 @@ static st_code add_argument(const repro *it, const st_argument *argument, st_tex
         return ST_OK;
     }
     int64_t value = 0;
-    st_code code = st_bindings_evaluate(&it->bindings, argument->value, 0, &value, error);
-    if (!code)
-        st_text_addf(out, ",\n                                 (%s)%lldll",
-                     st_type_of(argument->type)->device_name, (long long)value);
-    return code;
+    const st_scalar *scalar = argument->scalar >= 0 ? &it->tmpl->scalars[argument->scalar] : NULL;
+    st_type_id id = scalar ? st_bindings_scalar_type(&it->bindings, scalar) : argument->type;
+    st_code code = st_bindings_evaluate(&it->bindings, scalar ? scalar->value : argument->value, 0,
+                                        &value, error);
+    if (code)
+        return code;
+    st_text_add(out, ",\n                                 ");
+    if (id == ST_F16 || id == ST_BF16)
+        st_text_addf(out, "half_of<%s>(%lld, %d)", st_type_of(id)->device_name, (long long)value,
+                     id == ST_F16 ? 10 : 7);
+    else
+        st_text_addf(out, "(%s)%lldll", st_type_of(id)->device_name, (long long)value);
+    return ST_OK;
 }
 
 static st_code add_launch(const repro *it, const st_step *step, st_text *out, st_error *error)
@@ -435,11 +462,23 @@ static void add_kernels(const repro *it, st_text *out)
                 "#include <cstring>\n#include <vector>\n\n");
 }
 
+static bool has_half_scalar(const repro *it)
+{
+    for (size_t i = 0; i < it->tmpl->scalar_count; i++) {
+        st_type_id id = st_bindings_scalar_type(&it->bindings, &it->tmpl->scalars[i]);
+        if (id == ST_F16 || id == ST_BF16)
+            return true;
+    }
+    return false;
+}
+
 static st_code print_repro(const repro *it, st_text *out, st_error *error)
 {
     add_comment(it, out);
     add_kernels(it, out);
     st_text_add(out, helpers_text);
+    if (has_half_scalar(it))
+        st_text_add(out, half_text);
     add_buffers(it, out);
     // Beside the kernels, so that their names and types are found.
     st_text_add(out, it->kernels.has_namespace ? "namespace simtune {\n" : "");

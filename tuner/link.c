@@ -367,17 +367,32 @@ st_code st_link_plan(st_link *link, int64_t candidate, const st_plan *plan, st_t
                   NULL, 0, start_limit, trouble, error);
 }
 
+// Lists of pairs, as in [[0,2],[1,3]].
+static json_t *pairs(const int (*items)[2], size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count && list; i++)
+        if (json_array_append_new(list, json_pack("[i,i]", items[i][0], items[i][1])) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
 st_code st_link_verify(st_link *link, int64_t candidate, st_data data, uint64_t rotation,
-                       const st_plan_compare *compares, size_t count, double limit,
-                       st_verdict *verdict, st_trouble *trouble, st_error *error)
+                       const st_link_check *check, double limit, st_verdict *verdict,
+                       st_trouble *trouble, st_error *error)
 {
     st_frame reply;
-    st_code code = request(link,
-                           json_pack("{s:s, s:I, s:i, s:I, s:o}", "type", "verify", "candidate",
-                                     (json_int_t)candidate, "data", (int)data, "rotation",
-                                     (json_int_t)rotation, "compares",
-                                     st_plan_compares_encode(compares, count)),
-                           NULL, 0, limit, &reply, trouble, error);
+    json_t *json = json_pack("{s:s, s:I, s:i, s:I, s:o, s:o}", "type", "verify", "candidate",
+                             (json_int_t)candidate, "data", (int)data, "rotation", (json_int_t)rotation,
+                             "compares", st_plan_compares_encode(check->compares, check->count), "in_place",
+                             pairs(check->in_places, check->in_place_count));
+    if (json && check->derive && json_object_set_new(json, "derive", st_plan_encode(check->derive)) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    st_code code = request(link, json, NULL, 0, limit, &reply, trouble, error);
     if (code == ST_OK && *trouble == ST_TROUBLE_NONE &&
         st_verdict_decode(json_object_get(reply.json, "verdict"), verdict, error) != ST_OK)
         code = nonsense(link, trouble);

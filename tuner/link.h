@@ -56,9 +56,15 @@ st_code st_link_load(st_link *link, int64_t candidate, int64_t module_key, const
                      st_trouble *trouble, st_error *error);
 st_code st_link_plan(st_link *link, int64_t candidate, const st_plan *plan, st_trouble *trouble,
                      st_error *error);
+// What a verification looks at.
+typedef struct st_link_check {
+    const st_plan_compare *compares; size_t count;
+    const st_plan *derive;   // of the problem's kernels: fills derived buffers; NULL: none
+    const int (*in_places)[2]; size_t in_place_count; // input and output: once more as one memory
+} st_link_check;
 st_code st_link_verify(st_link *link, int64_t candidate, st_data data, uint64_t rotation,
-                       const st_plan_compare *compares, size_t count, double limit,
-                       st_verdict *verdict, st_trouble *trouble, st_error *error);
+                       const st_link_check *check, double limit, st_verdict *verdict,
+                       st_trouble *trouble, st_error *error);
 st_code st_link_capture(st_link *link, int64_t candidate, st_data data, uint64_t rotation, double limit,
                         st_trouble *trouble, st_error *error);
 // *samples is st_free'd by the caller.

@@ -35,6 +35,56 @@ static st_code applies(const st_bindings *bindings, const st_expression *when, b
     return code;
 }
 
+// Elements that a buffer is moved. What is both input and output goes with either side.
+static uint32_t moved_by(const st_buffer *buffer, uint32_t misalign)
+{
+    static const uint32_t sides[] = {[ST_BUFFER_INPUT] = ST_MISALIGN_INPUTS,
+                                     [ST_BUFFER_OUTPUT] = ST_MISALIGN_OUTPUTS,
+                                     [ST_BUFFER_INOUT] = ST_MISALIGN_INPUTS | ST_MISALIGN_OUTPUTS};
+    uint32_t side = misalign & (ST_MISALIGN_INPUTS | ST_MISALIGN_OUTPUTS);
+    if (buffer->role > ST_BUFFER_INOUT || (side && !(sides[buffer->role] & side)))
+        return 0;
+    return misalign & ~(uint32_t)(ST_MISALIGN_INPUTS | ST_MISALIGN_OUTPUTS);
+}
+
+void st_plan_align(st_bindings *bindings, uint32_t misalign)
+{
+    const st_template *tmpl = bindings->tmpl;
+    for (size_t i = 0; i < tmpl->buffer_count && misalign; i++) {
+        uint64_t elements = moved_by(&tmpl->buffers[i], misalign);
+        if (!elements)
+            continue;
+        uint64_t off = elements * st_type_of(st_buffer_type(bindings, &tmpl->buffers[i]))->size | 256;
+        st_bindings_align(bindings, (int)i, (int64_t)(off & (~off + 1)));
+    }
+}
+
+static bool is_alignment(const st_template *tmpl, const st_expression *expression)
+{
+    for (size_t i = 0; expression && i < tmpl->buffer_count; i++)
+        if (st_expression_uses(expression, tmpl->buffers[i].align_slot))
+            return true;
+    for (size_t i = 0; expression && i < tmpl->let_count; i++)
+        if (st_expression_uses(expression, tmpl->lets[i].slot) && is_alignment(tmpl, tmpl->lets[i].value))
+            return true;
+    return false;
+}
+
+bool st_plan_asks_alignment(const st_template *tmpl)
+{
+    for (size_t i = 0; i < tmpl->step_count; i++) {
+        const st_step *step = &tmpl->steps[i];
+        bool asks = is_alignment(tmpl, step->when) || is_alignment(tmpl, step->smem);
+        for (int d = 0; d < ST_MAX_DIMS; d++)
+            asks = asks || is_alignment(tmpl, step->grid[d]) || is_alignment(tmpl, step->block[d]);
+        for (size_t a = 0; a < step->argument_count; a++)
+            asks = asks || is_alignment(tmpl, step->arguments[a].value);
+        if (asks)
+            return true;
+    }
+    return false;
+}
+
 st_code st_plan_buffers(const st_bindings *bindings, uint32_t misalign, st_plan_buffer **out,
                         st_error *error)
 {
@@ -49,13 +99,14 @@ st_code st_plan_buffers(const st_bindings *bindings, uint32_t misalign, st_plan_
         snprintf(to->fill, sizeof to->fill, "%s", from->fill ? from->fill : "values");
         to->role = (int)from->role;
         to->type = st_buffer_type(bindings, from);
-        bool moved = from->role == ST_BUFFER_INPUT || from->role == ST_BUFFER_OUTPUT ||
-                     from->role == ST_BUFFER_INOUT;
-        to->misalign = moved ? misalign : 0;
+        to->misalign = moved_by(from, misalign);
         int64_t count = 0;
         st_code code = ST_OK;
         if (from->role != ST_BUFFER_TEMP)
             code = within(bindings, from->count, 0, 0, INT64_MAX / 16, from->name, 0, &count, error);
+        for (size_t k = 0; k < from->fill_argument_count && code == ST_OK; k++)
+            code = st_bindings_evaluate(bindings, from->fill_arguments[k], 0, &to->fill_values[k], error);
+        to->fill_value_count = (uint32_t)from->fill_argument_count;
         if (code != ST_OK) {
             st_free(*out);
             *out = NULL;
@@ -141,6 +192,55 @@ st_code st_plan_kernels_make(const st_bindings *bindings, const st_step *steps, 
     return code;
 }
 
+st_code st_plan_plain_kernels(const st_bindings *bindings, char *const *lowered, st_plan_kernels *references,
+                              st_plan_kernels *derives, st_error *error)
+{
+    const st_template *tmpl = bindings->tmpl;
+    *derives = (st_plan_kernels){0};
+    st_code code = st_plan_kernels_make(bindings, tmpl->references, tmpl->reference_count, lowered, references,
+                                        error);
+    if (code != ST_OK || !tmpl->derive_count)
+        return code;
+    st_step *always = st_calloc(tmpl->derive_count, sizeof *always); // borrows all but `when`
+    if (!always)
+        code = st_fail_memory(error, "making a plan");
+    for (size_t i = 0; i < tmpl->derive_count && code == ST_OK; i++) {
+        always[i] = tmpl->derives[i];
+        always[i].when = NULL;
+    }
+    if (code == ST_OK)
+        code = st_plan_kernels_make(bindings, always, tmpl->derive_count, lowered + tmpl->reference_count, derives,
+                                    error);
+    for (size_t i = 0; i < derives->launch_count && code == ST_OK; i++)
+        derives->launch_kernel[i] += (int)references->count;
+    st_free(always);
+    if (code != ST_OK)
+        st_plan_kernels_release(references);
+    return code;
+}
+
+st_code st_plan_in_places(const st_bindings *bindings, int (**out)[2], size_t *count, st_error *error)
+{
+    const st_template *tmpl = bindings->tmpl;
+    *count = 0;
+    *out = st_calloc(tmpl->in_place_count + 1, sizeof **out);
+    st_code code = *out ? ST_OK : st_fail_memory(error, "making a plan");
+    for (size_t i = 0; i < tmpl->in_place_count && code == ST_OK; i++) {
+        const st_in_place *it = &tmpl->in_places[i];
+        bool promised;
+        code = applies(bindings, it->when, &promised, error);
+        if (code != ST_OK || !promised)
+            continue;
+        (*out)[*count][0] = it->input;
+        (*out)[(*count)++][1] = it->output;
+    }
+    if (code != ST_OK) {
+        st_free(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
 static st_code make_arguments(const st_bindings *bindings, const st_step *step, st_plan_step *out,
                               st_error *error)
 {
@@ -154,7 +254,12 @@ static st_code make_arguments(const st_bindings *bindings, const st_step *step, 
         *to = (st_plan_argument){.buffer = from->buffer, .type = from->type};
         if (from->buffer >= 0)
             continue;
-        st_code code = st_bindings_evaluate(bindings, from->value, 0, &to->value, error);
+        const st_expression *value = from->value;
+        if (from->scalar >= 0) {
+            to->type = st_bindings_scalar_type(bindings, &bindings->tmpl->scalars[from->scalar]);
+            value = bindings->tmpl->scalars[from->scalar].value;
+        }
+        st_code code = st_bindings_evaluate(bindings, value, 0, &to->value, error);
         if (code != ST_OK)
             return code;
     }

@@ -10,9 +10,17 @@
 #include "tuner/worker/messages.h"
 
 // The problem's buffers, with the default bindings; counts of temp buffers are 0 (a plan gives them).
-// `misalign`: elements that every input and output is moved off its alignment. *out is st_free'd.
+// `misalign`: elements that every input and output is moved off its alignment, or only one side with one of
+// the bits below. *out is st_free'd.
+enum { ST_MISALIGN_INPUTS = 0x100, ST_MISALIGN_OUTPUTS = 0x200 };
 st_code st_plan_buffers(const st_bindings *bindings, uint32_t misalign, st_plan_buffer **out,
                         st_error *error);
+
+// Sets align_NAME to what it is of buffers that are moved so.
+void st_plan_align(st_bindings *bindings, uint32_t misalign);
+
+// Does anything that runs depend on an alignment?
+bool st_plan_asks_alignment(const st_template *tmpl);
 
 // The kernels that the launches of one configuration use, each once, with block and dynamic shared memory;
 // `launch_kernel[i]` is the index for launch step i of `steps`, or -1 when `when` rules it out.
@@ -31,6 +39,15 @@ void st_plan_kernels_release(st_plan_kernels *kernels);
 // The steps, everything evaluated. Bindings must be complete (late names too) when the steps use them.
 st_code st_plan_make(const st_bindings *bindings, const st_step *steps, size_t step_count,
                      const st_plan_kernels *kernels, st_plan *out, st_error *error);
+
+// The kernels of the references (those that the default configuration takes), then of the derives (all, since
+// the configuration at hand decides which run): what a worker is given with the problem. The derives' indices
+// count from the first reference. `lowered`: of st_reference_program_make.
+st_code st_plan_plain_kernels(const st_bindings *bindings, char *const *lowered, st_plan_kernels *references,
+                              st_plan_kernels *derives, st_error *error);
+
+// The promises of in_place that hold: pairs of buffers, st_free'd.
+st_code st_plan_in_places(const st_bindings *bindings, int (**out)[2], size_t *count, st_error *error);
 
 // The comparisons that apply. Without references, expected is -1: what the default configuration gave.
 st_code st_plan_compares(const st_bindings *bindings, st_plan_compare **out, size_t *count,

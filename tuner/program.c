@@ -125,7 +125,7 @@ void st_program_config_struct(const st_template *tmpl, const st_problem *problem
         if (axis->kind == ST_AXIS_TYPE)
             st_text_addf(out, "    typedef %s %s;\n",
                          st_type_of((st_type_id)problem->value[i])->device_name, axis->name);
-        else if (axis->kind == ST_AXIS_WORD)
+        else if (axis->kind == ST_AXIS_WORD && !axis->data)
             add_constant(axis->name, problem->value[i],
                          st_emit_word(axis->values, axis->value_count, problem->value[i]), out);
     }
@@ -167,7 +167,7 @@ void st_program_macros(const st_template *tmpl, const st_problem *problem, const
         const st_axis *axis = &tmpl->axes[i];
         if (axis->kind == ST_AXIS_TYPE) {
             callback(context, axis->name, st_type_of((st_type_id)problem->value[i])->device_name);
-        } else if (axis->kind == ST_AXIS_WORD) {
+        } else if (axis->kind == ST_AXIS_WORD && !axis->data) {
             number_macro(axis->name, problem->value[i], callback, context);
             word_macros(axis->name, axis->values, axis->value_count, callback, context);
         }
@@ -460,7 +460,9 @@ static st_code fill_reference(const st_template *tmpl, const st_problem *problem
                               const st_step **launches, reference_file *files, bool *in_namespace,
                               st_program *out, st_error *error)
 {
-    size_t count = collect_launches(tmpl->references, tmpl->reference_count, launches);
+    size_t references = collect_launches(tmpl->references, tmpl->reference_count, launches);
+    size_t count =
+        references + collect_launches(tmpl->derives, tmpl->derive_count, launches + references);
     st_code code = read_references(tmpl, launches, count, files, in_namespace, out, error);
     if (code)
         return code;
@@ -482,8 +484,16 @@ static st_code fill_reference(const st_template *tmpl, const st_problem *problem
     }
     if (!code && out->source.failed)
         code = st_fail_memory(error, "making the reference's program");
-    return code ? code
-                : add_kernels(tmpl, problem, &config, 1, launches, in_namespace, count, out, error);
+    if (!code)
+        code = add_kernels(tmpl, problem, &config, 1, launches, in_namespace, count, out, error);
+    // Which derives run, the configuration at hand decides, not the default: all of them are compiled.
+    for (size_t i = references; !code && i < count; i++) {
+        st_free(out->kernels[i]);
+        out->used[i] = true;
+        if (!(out->kernels[i] = kernel_name(launches[i], 0, in_namespace[i])))
+            code = st_fail_memory(error, "naming kernels");
+    }
+    return code;
 }
 
 st_code st_reference_program_make(const st_template *tmpl, const st_problem *problem,
@@ -494,7 +504,7 @@ st_code st_reference_program_make(const st_template *tmpl, const st_problem *pro
         return st_fail(error, ST_NOTHING,
                        "Its default configuration is what others are compared with.",
                        "%s has no reference", tmpl->path);
-    size_t count = tmpl->reference_count;
+    size_t count = tmpl->reference_count + tmpl->derive_count;
     const st_step **launches = st_calloc(count, sizeof *launches);
     bool *in_namespace = st_calloc(count, sizeof *in_namespace);
     reference_file *files = st_calloc(count, sizeof *files);

@@ -66,7 +66,7 @@ static st_code collect(void *context, const st_answer *answer, st_error *error)
     copy_text(choice.template_hash, sizeof choice.template_hash, answer->template_hash);
     copy_text(choice.session_id, sizeof choice.session_id, answer->session_id);
     copy_text(choice.candidate_id, sizeof choice.candidate_id, answer->candidate_id);
-    choice.memory_bytes = -1;
+    choice.memory_bytes = answer->memory_bytes;
     choice.measured_ms = answer->taken_ms;
     choice.samples = answer->sample_count;
     choice.median_ns = answer->median_ns;
@@ -110,8 +110,8 @@ st_code st_choices_from_store(st_store *store, const st_template *tmpl, const st
     if (code == ST_OK && !all.count) {
         if (all.stale)
             code = st_fail(error, ST_NOTHING, "tune again with this version",
-                           "the %zu winners of %s in the store were measured with another version of its template",
-                           all.stale, tmpl->family);
+                           "%zu winner%s of %s in the store %s measured with another version of its template",
+                           all.stale, all.stale == 1 ? "" : "s", tmpl->family, all.stale == 1 ? "was" : "were");
         else if (all.emulated)
             code = st_fail(error, ST_NOTHING, "tune on a GPU, or allow it with --allow-emulated",
                            "the winners of %s in the store come from the emulated device", tmpl->family);

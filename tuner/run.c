@@ -129,6 +129,11 @@ static st_code open_problems(st_run *run, st_error *error)
         problem->text = st_text_take(&text);
         if (!problem->text)
             return st_fail_memory(error, "preparing problems");
+        if (st_problem_broken_rule(run->tmpl, &problem->problem, &run->device)) {
+            problem->skipped = true; // what makes no sense on this device
+            run->result->problems_skipped++;
+            continue;
+        }
         st_config standard;
         st_bindings bindings = {0};
         int64_t bytes = -1;
@@ -214,7 +219,7 @@ static st_code tune_problem(st_run *run, run_problem *problem, st_error *error)
 static bool same_group(const st_run *run, size_t a, size_t b)
 {
     for (size_t i = 0; i < run->tmpl->axis_count; i++)
-        if (run->tmpl->axes[i].kind != ST_AXIS_SIZE &&
+        if (run->tmpl->axes[i].kind != ST_AXIS_SIZE && !run->tmpl->axes[i].data &&
             run->problems[a].problem.value[i] != run->problems[b].problem.value[i])
             return false;
     return true;
@@ -251,6 +256,7 @@ st_code st_tune(const st_tune_options *options, st_store *store, const st_tune_l
                   .store = store,
                   .result = result,
                   .counters_state = -1,
+                  .other_processes = -1,
                   .started = st_clock_seconds()};
     *result = (st_tune_result){.counters = options->counters == ST_COUNTERS_OFF ? "off" : "unknown"};
     st_code code = open_device(&run, error);

@@ -24,7 +24,12 @@ static size_t choice_limit(const st_run *run, size_t count)
 // budget keeps it whole: the order then only decides what is known first.
 st_code run_choose(st_run *run, run_problem *problem, st_error *error)
 {
-    size_t count = st_space_count(problem->space), wanted = choice_limit(run, count);
+    size_t count = st_space_count(problem->space);
+    st_config standard;
+    st_config_default(run->tmpl, &standard);
+    // What only the usual search leaves out is still what all others are compared with.
+    size_t extra = st_space_only_pruned(problem->space, &standard);
+    size_t wanted = choice_limit(run, count + extra);
     size_t *order = st_malloc((count ? count : 1) * sizeof *order);
     problem->candidates = st_calloc(wanted, sizeof *problem->candidates);
     if (!order || !problem->candidates) {
@@ -36,8 +41,6 @@ st_code run_choose(st_run *run, run_problem *problem, st_error *error)
     st_random random;
     st_random_seed(&random, run->options->seed);
     st_random_shuffle(&random, order, count);
-    st_config standard;
-    st_config_default(run->tmpl, &standard);
     int64_t first = st_space_find(problem->space, &standard);
     for (size_t i = 0; i < count && first >= 0; i++)
         if (order[i] == (size_t)first) {
@@ -50,7 +53,10 @@ st_code run_choose(st_run *run, run_problem *problem, st_error *error)
     st_code code = ST_OK;
     for (size_t i = 0; i < wanted && code == ST_OK; i++) {
         run_candidate *candidate = &problem->candidates[i];
-        st_space_config(problem->space, order[i], &candidate->config);
+        if (extra && i == 0)
+            candidate->config = standard;
+        else
+            st_space_config(problem->space, order[i - extra], &candidate->config);
         candidate->outcome = ST_OUTCOME_SKIPPED;
         candidate->series[COLD].median_ns = candidate->series[WARM].median_ns = NAN;
         candidate->first = (st_loaded_kernel){-1, -1, -1, -1, -1};
@@ -64,23 +70,56 @@ st_code run_choose(st_run *run, run_problem *problem, st_error *error)
 
 // --- problems in a worker -----------------------------------------------------------------------------------
 
+// Alignments are those of the buffers that the worker has.
+static st_code bind(const st_run *run, const st_link *link, const st_problem *problem, const st_config *config,
+                    st_bindings *out, st_error *error)
+{
+    st_code code = st_bindings_make(run->tmpl, problem, config, &run->device, out, error);
+    if (code == ST_OK && link == run->timing)
+        st_plan_align(out, run->misalign);
+    return code;
+}
+
+// With the default configuration, which references and derives are of.
+static st_code bind_plainly(const st_run *run, const st_problem *problem, st_bindings *out, st_error *error)
+{
+    st_config standard;
+    st_config_default(run->tmpl, &standard);
+    st_code code = st_bindings_make(run->tmpl, problem, &standard, &run->device, out, error);
+    return code == ST_OK ? st_bindings_late(out, 1, error) : code;
+}
+
+// One list of both, for the worker.
+static st_code join_kernels(const st_plan_kernels *a, const st_plan_kernels *b, st_load_kernel **out,
+                            st_error *error)
+{
+    *out = st_calloc(a->count + b->count + 1, sizeof **out);
+    if (!*out)
+        return st_fail_memory(error, "making a plan");
+    if (a->count)
+        memcpy(*out, a->kernels, a->count * sizeof **out);
+    if (b->count)
+        memcpy(*out + a->count, b->kernels, b->count * sizeof **out);
+    return ST_OK;
+}
+
 st_code run_set_problem(st_run *run, st_link *link, const st_problem *problem, uint32_t misalign,
                         bool *too_big, st_error *error)
 {
-    st_config standard;
     st_bindings bindings = {0};
     st_plan_buffer *buffers = NULL;
-    st_plan_kernels kernels = {0};
+    st_plan_kernels kernels = {0}, derives = {0};
+    st_load_kernel *joined = NULL;
     st_plan plan = {0};
-    st_config_default(run->tmpl, &standard);
-    st_code code = st_bindings_make(run->tmpl, problem, &standard, &run->device, &bindings, error);
-    if (code == ST_OK)
-        code = st_bindings_late(&bindings, 1, error);
+    st_code code = bind_plainly(run, problem, &bindings, error);
+    if (link == run->timing)
+        run->misalign = misalign;
     if (code == ST_OK)
         code = st_plan_buffers(&bindings, misalign, &buffers, error);
     if (code == ST_OK && run->has_reference) {
-        code = st_plan_kernels_make(&bindings, run->tmpl->references, run->tmpl->reference_count,
-                                    run->reference.lowered_names, &kernels, error);
+        code = st_plan_plain_kernels(&bindings, run->reference.lowered_names, &kernels, &derives, error);
+        if (code == ST_OK)
+            code = join_kernels(&kernels, &derives, &joined, error);
         if (code == ST_OK)
             code = st_plan_make(&bindings, run->tmpl->references, run->tmpl->reference_count, &kernels,
                                 &plan, error);
@@ -95,13 +134,15 @@ st_code run_set_problem(st_run *run, st_link *link, const st_problem *problem, u
                                      .buffer_count = run->tmpl->buffer_count,
                                      .image = run->has_reference ? run->reference.image : NULL,
                                      .image_bytes = run->has_reference ? run->reference.image_bytes : 0,
-                                     .kernels = kernels.kernels,
-                                     .kernel_count = kernels.count,
+                                     .kernels = joined,
+                                     .kernel_count = kernels.count + derives.count,
                                      .plan = &plan};
         code = st_link_set_problem(link, &described, too_big, error);
     }
     st_plan_release(&plan);
     st_plan_kernels_release(&kernels);
+    st_plan_kernels_release(&derives);
+    st_free(joined);
     st_free(buffers);
     st_bindings_release(&bindings);
     return code;
@@ -143,7 +184,7 @@ static st_code plan_candidate(st_run *run, st_link *link, const st_problem *prob
     st_plan plan = {0};
     st_trouble trouble = ST_TROUBLE_NONE;
     int blocks = candidate->kernels.count ? facts[0].blocks_per_sm : 1;
-    st_code code = st_bindings_make(run->tmpl, problem, &candidate->config, &run->device, &bindings, error);
+    st_code code = bind(run, link, problem, &candidate->config, &bindings, error);
     if (code == ST_OK)
         code = st_bindings_late(&bindings, blocks > 0 ? blocks : 1, error);
     if (code == ST_OK)
@@ -191,12 +232,12 @@ static bool launchable(run_candidate *candidate, const st_loaded_kernel *facts, 
     return true;
 }
 
-static st_code make_kernels(st_run *run, const st_problem *problem, run_candidate *candidate,
+static st_code make_kernels(st_run *run, const st_link *link, const st_problem *problem, run_candidate *candidate,
                             char **lowered, char **detail, st_error *error)
 {
     st_bindings bindings = {0};
     st_plan_kernels_release(&candidate->kernels);
-    st_code code = st_bindings_make(run->tmpl, problem, &candidate->config, &run->device, &bindings, error);
+    st_code code = bind(run, link, problem, &candidate->config, &bindings, error);
     if (code == ST_OK)
         code = st_plan_kernels_make(&bindings, run->tmpl->steps, run->tmpl->step_count, lowered,
                                     &candidate->kernels, error);
@@ -236,7 +277,7 @@ st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_cand
         return ST_OK;
     }
     char **lowered = program->compiled.lowered_names + class->in_program * program->launch_count;
-    code = make_kernels(run, problem, candidate, lowered, detail, error);
+    code = make_kernels(run, link, problem, candidate, lowered, detail, error);
     if (code != ST_OK || candidate->stage == STAGE_DONE)
         return code;
     st_loaded_kernel facts[16] = {{0}};
@@ -296,8 +337,29 @@ static void describe_mismatch(run_candidate *candidate, const st_verdict *verdic
                  kind, (unsigned long long)rotation,
                  strcmp(verdict->what, "unwritten") == 0 ? ", never written"
                  : strcmp(verdict->what, "repeat") == 0  ? ", only when run a second time"
+                 : strcmp(verdict->what, "in place") == 0 ? ", only in place"
                                                          : "",
                  (unsigned long long)verdict->mismatches, (unsigned long long)verdict->checked);
+}
+
+// The derives that this configuration takes.
+static st_code plan_derives(const st_run *run, const st_problem *problem, const st_bindings *bindings,
+                            st_plan *out, st_error *error)
+{
+    st_bindings plain = {0};
+    st_plan_kernels references = {0}, derives = {0};
+    *out = (st_plan){0};
+    if (!run->tmpl->derive_count || !run->has_reference)
+        return ST_OK;
+    st_code code = bind_plainly(run, problem, &plain, error);
+    if (code == ST_OK)
+        code = st_plan_plain_kernels(&plain, run->reference.lowered_names, &references, &derives, error);
+    if (code == ST_OK)
+        code = st_plan_make(bindings, run->tmpl->derives, run->tmpl->derive_count, &derives, out, error);
+    st_plan_kernels_release(&references);
+    st_plan_kernels_release(&derives);
+    st_bindings_release(&plain);
+    return code;
 }
 
 st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candidate, int64_t id,
@@ -305,7 +367,9 @@ st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candid
 {
     st_bindings bindings = {0};
     st_plan_compare *compares = NULL;
-    size_t count = 0;
+    size_t count = 0, in_place_count = 0;
+    st_plan derive = {0};
+    int(*in_places)[2] = NULL;
     st_verdict verdict = {0};
     st_trouble trouble = ST_TROUBLE_NONE;
     st_error why = {0};
@@ -313,14 +377,23 @@ st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candid
     st_code code = run_load(run, run->timing, problem, candidate, id, detail, error);
     if (code != ST_OK || candidate->stage == STAGE_DONE)
         return code;
-    code = st_bindings_make(run->tmpl, problem, &candidate->config, &run->device, &bindings, error);
+    code = bind(run, run->timing, problem, &candidate->config, &bindings, error);
     if (code == ST_OK)
         code = st_bindings_late(&bindings, blocks > 0 ? blocks : 1, error);
     if (code == ST_OK)
         code = st_plan_compares(&bindings, &compares, &count, error);
+    if (code == ST_OK)
+        code = plan_derives(run, problem, &bindings, &derive, error);
+    if (code == ST_OK)
+        code = st_plan_in_places(&bindings, &in_places, &in_place_count, error);
     if (code == ST_OK) {
-        code = st_link_verify(run->timing, id, data, rotation, compares, count, run->options->time_limit,
-                              &verdict, &trouble, &why);
+        const st_link_check check = {.compares = compares,
+                                     .count = count,
+                                     .derive = derive.step_count ? &derive : NULL,
+                                     .in_places = (const int (*)[2])in_places,
+                                     .in_place_count = in_place_count};
+        code = st_link_verify(run->timing, id, data, rotation, &check, run->options->time_limit, &verdict,
+                              &trouble, &why);
         if (code != ST_OK)
             *error = why;
         else if (trouble != ST_TROUBLE_NONE)
@@ -328,6 +401,8 @@ st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candid
         else if (verdict.mismatches)
             describe_mismatch(candidate, &verdict, data, rotation, detail);
     }
+    st_plan_release(&derive);
+    st_free(in_places);
     st_free(compares);
     st_bindings_release(&bindings);
     return code;

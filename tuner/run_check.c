@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-enum { SIZES_MOST = 40 };
+enum { SIZES_MOST = 40, SMALL_SIZE = 3 };
 // Where other axes multiply a size, a check must not take longer than the tuning: what is larger than this and
-// than the problem itself is left out.
-static const uint64_t bytes_most = 64u << 20;
+// than the problem itself is checked with small values of the others, or left out.
+static const uint64_t bytes_most = 64u << 20, bytes_most_of_many = 16u << 20, bytes_most_emulated = 1u << 20;
 
 // The value of a let of this name ("tile"), or 0.
 static int64_t let_value(const st_bindings *bindings, const char *name)
@@ -60,10 +60,11 @@ static st_code breaking_sizes(st_run *run, const run_problem *problem, const run
     return ST_OK;
 }
 
-static int size_axis(const st_template *tmpl)
+// The next axis of sizes that callers give, or -1.
+static int size_axis(const st_template *tmpl, int before)
 {
-    for (size_t i = 0; i < tmpl->axis_count; i++)
-        if (tmpl->axes[i].kind == ST_AXIS_SIZE)
+    for (size_t i = (size_t)(before + 1); i < tmpl->axis_count; i++)
+        if (tmpl->axes[i].kind == ST_AXIS_SIZE && !tmpl->axes[i].data)
             return (int)i;
     return -1;
 }
@@ -99,8 +100,11 @@ static st_code check_one(st_run *run, const st_problem *problem, uint32_t misali
         st_text text;
         st_text_init(&text);
         st_problem_text(run->tmpl, problem, &text);
-        char *where = st_format("at %s%s: %s", st_text_string(&text), misalign ? ", off alignment" : "",
-                                *detail);
+        const char *moved = misalign == 0                   ? ""
+                            : misalign & ST_MISALIGN_INPUTS  ? ", inputs off alignment"
+                            : misalign & ST_MISALIGN_OUTPUTS ? ", outputs off alignment"
+                                                             : ", off alignment";
+        char *where = st_format("at %s%s: %s", st_text_string(&text), moved, *detail);
         st_text_release(&text);
         if (where) {
             st_free(*detail);
@@ -110,30 +114,64 @@ static st_code check_one(st_run *run, const st_problem *problem, uint32_t misali
     return code;
 }
 
+static uint64_t bytes_limit(const st_run *run)
+{
+    bool many = size_axis(run->tmpl, size_axis(run->tmpl, -1)) >= 0;
+    return !many                                         ? bytes_most
+           : strcmp(run->options->backend, "emu") == 0 ? bytes_most_emulated
+                                                         : bytes_most_of_many;
+}
+
+// Is the problem one that makes sense and small enough?
+static st_code is_checked(st_run *run, const run_problem *problem, const st_problem *other,
+                          const st_config *config, bool *checked, st_error *error)
+{
+    uint64_t bytes, own;
+    st_code code = bytes_of(run, other, config, &bytes, error);
+    if (code == ST_OK)
+        code = bytes_of(run, &problem->problem, config, &own, error);
+    *checked = code == ST_OK && (bytes <= bytes_limit(run) || bytes <= own) &&
+               !st_problem_broken_rule(run->tmpl, other, &run->device);
+    return code;
+}
+
+// The problem with one size changed; where that is too much, with the other sizes small.
+static st_code check_size(st_run *run, const run_problem *problem, int axis, int64_t size,
+                          run_candidate *candidate, char **detail, st_error *error)
+{
+    st_problem other = problem->problem;
+    bool checked = false;
+    other.value[axis] = size;
+    st_code code = is_checked(run, problem, &other, &candidate->config, &checked, error);
+    if (code == ST_OK && !checked) {
+        for (int i = size_axis(run->tmpl, -1); i >= 0; i = size_axis(run->tmpl, i))
+            if (i != axis && other.value[i] > SMALL_SIZE)
+                other.value[i] = SMALL_SIZE;
+        code = is_checked(run, problem, &other, &candidate->config, &checked, error);
+    }
+    // Each side alone only where the plan asks for alignments: others do the same whatever they are.
+    static const uint32_t ways[] = {0, 1, ST_MISALIGN_INPUTS | 1, ST_MISALIGN_OUTPUTS | 1};
+    size_t count = st_plan_asks_alignment(run->tmpl) ? 4 : 2;
+    for (size_t i = 0; checked && i < count && code == ST_OK && candidate->stage == STAGE_NEW; i++)
+        code = check_one(run, &other, ways[i], candidate, detail, error);
+    return code;
+}
+
 st_code run_check_winner(st_run *run, run_problem *problem, run_candidate *candidate, bool *right,
                          char **detail, st_error *error)
 {
     int64_t sizes[SIZES_MOST];
     size_t count = 0;
-    int axis = size_axis(run->tmpl);
     *right = true;
-    if (axis < 0 || !run->has_reference)
+    if (size_axis(run->tmpl, -1) < 0 || !run->has_reference)
         return ST_OK; // without a reference there is nothing to compare other sizes with
     st_code code = breaking_sizes(run, problem, candidate, sizes, &count, error);
     candidate->stage = STAGE_NEW;
-    for (size_t i = 0; i < count && code == ST_OK && candidate->stage == STAGE_NEW; i++) {
-        st_problem other = problem->problem;
-        other.value[axis] = sizes[i];
-        uint64_t bytes, own;
-        code = bytes_of(run, &other, &candidate->config, &bytes, error);
-        if (code == ST_OK)
-            code = bytes_of(run, &problem->problem, &candidate->config, &own, error);
-        if (code != ST_OK || (bytes > bytes_most && bytes > own))
-            continue;
-        run_progress(run, problem, "check", i, count);
-        for (uint32_t misalign = 0; misalign < 2 && code == ST_OK && candidate->stage == STAGE_NEW; misalign++)
-            code = check_one(run, &other, misalign, candidate, detail, error);
-    }
+    for (int axis = size_axis(run->tmpl, -1); axis >= 0; axis = size_axis(run->tmpl, axis))
+        for (size_t i = 0; i < count && code == ST_OK && candidate->stage == STAGE_NEW; i++) {
+            run_progress(run, problem, "check", i, count);
+            code = check_size(run, problem, axis, sizes[i], candidate, detail, error);
+        }
     *right = candidate->stage == STAGE_NEW;
     candidate->stage = STAGE_DONE;
     candidate->loaded = false;

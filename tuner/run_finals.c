@@ -11,10 +11,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { FINAL_ATTEMPTS = 3, FINALISTS = 8, FINAL_ROUNDS = 60, RESAMPLES = 1000, HALVING_FACTOR = 3, FINAL_FACTOR = 5 };
+enum { FINAL_ATTEMPTS = 3, FINALISTS = 8, ENTRANTS = FINALISTS + 1 + ST_MAX_RIVALS, FINAL_ROUNDS = 60, RESAMPLES = 1000, HALVING_FACTOR = 3, FINAL_FACTOR = 5 };
 static const double least_gap = 0.005;
 // A survivor is within so much of the best, at most so many, and gets so many samples.
 static const struct {
@@ -29,36 +28,6 @@ static int64_t samples_of(const st_run *run, const run_problem *problem, int64_t
 {
     bool emulated = strcmp(run->options->backend, "emu") == 0;
     return problem->best_ns[COLD] < 5e4 && !emulated ? samples * factor : samples;
-}
-
-// Indices of correct candidates with a time in this state of the cache, fastest first.
-typedef struct ranked {
-    double ns;
-    size_t index;
-} ranked;
-
-static int by_time(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static size_t rank(const run_problem *problem, int cache, int least_rounds, ranked *out)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < problem->candidate_count; i++) {
-        const run_candidate *candidate = &problem->candidates[i];
-        double ns = candidate->series[cache].median_ns;
-        if (isnan(ns) && cache == WARM) // not taken warm: as cold, which it equals where it was left out
-            ns = candidate->series[COLD].median_ns;
-        bool fine = candidate->stage == STAGE_DONE && candidate->outcome == ST_OUTCOME_CORRECT;
-        if (fine && !isnan(ns) && candidate->series[cache].rounds >= least_rounds)
-            out[count++] = (ranked){ns, i};
-    }
-    qsort(out, count, sizeof *out, by_time);
-    return count;
 }
 
 // A candidate that was correct until now is no longer: store and counts follow.
@@ -91,14 +60,14 @@ static st_code resample(st_run *run, run_problem *problem, size_t index, int cac
 
 st_code run_halving(st_run *run, run_problem *problem, st_error *error)
 {
-    ranked *order = st_malloc((problem->candidate_count ? problem->candidate_count : 1) * sizeof *order);
+    run_ranked *order = st_malloc((problem->candidate_count ? problem->candidate_count : 1) * sizeof *order);
     if (!order)
         return st_fail_memory(error, "choosing survivors");
     double began = st_clock_seconds();
     st_code code = ST_OK;
     for (int cache = 0; cache < CACHES; cache++) {
         for (size_t h = 0; h < sizeof halvings / sizeof halvings[0]; h++) {
-            size_t count = rank(problem, cache, h ? (int)h + 1 : cache == COLD, order), kept = 0;
+            size_t count = run_rank(problem, cache, h ? (int)h + 1 : cache == COLD, order), kept = 0;
             while (kept < count && kept < halvings[h].most &&
                    order[kept].ns <= order[0].ns * halvings[h].within)
                 kept++;
@@ -131,7 +100,7 @@ typedef struct finalist {
 } finalist;
 
 typedef struct final {
-    finalist entrants[FINALISTS + 1];
+    finalist entrants[ENTRANTS];
     size_t count, rounds;
     size_t fastest;
     st_timing_state state;
@@ -164,24 +133,24 @@ static st_code enter(st_run *run, run_problem *problem, final *all, size_t index
 
 static st_code choose_entrants(st_run *run, run_problem *problem, int cache, final *all, st_error *error)
 {
-    ranked *order = st_malloc((problem->candidate_count ? problem->candidate_count : 1) * sizeof *order);
+    run_ranked *order = st_malloc((problem->candidate_count ? problem->candidate_count : 1) * sizeof *order);
     if (!order)
         return st_fail_memory(error, "choosing finalists");
     int rounds = (int)(sizeof halvings / sizeof halvings[0]);
     size_t count = 0;
     for (; rounds >= 0 && !count; rounds--) // an interrupted halving leaves fewer rounds
-        count = rank(problem, cache, rounds + 1, order);
+        count = run_rank(problem, cache, rounds + 1, order);
     st_code code = ST_OK;
     for (size_t i = 0; i < count && all->count < FINALISTS && code == ST_OK; i++)
         code = enter(run, problem, all, order[i].index, error);
-    st_config standard;
-    st_config_default(run->tmpl, &standard);
-    for (size_t i = 0; i < problem->candidate_count && code == ST_OK; i++)
-        if (problem->candidates[i].outcome == ST_OUTCOME_CORRECT &&
-            st_config_equal(run->tmpl, &problem->candidates[i].config, &standard)) {
-            code = enter(run, problem, all, i, error);
-            break;
-        }
+    size_t standard = run_standard(run, problem);
+    if (code == ST_OK && standard != RUN_NOBODY)
+        code = enter(run, problem, all, standard, error);
+    for (size_t r = 0; r < run->tmpl->rival_count && code == ST_OK; r++) {
+        size_t rival = run_best_rival(run, problem, cache, r);
+        if (rival != RUN_NOBODY)
+            code = enter(run, problem, all, rival, error);
+    }
     st_free(order);
     return code;
 }
@@ -190,7 +159,7 @@ static st_code choose_entrants(st_run *run, run_problem *problem, int cache, fin
 static st_code race_entrants(st_run *run, run_problem *problem, int cache, final *all, bool *lost,
                              st_error *why_lost, st_error *error)
 {
-    int64_t ids[FINALISTS + 1];
+    int64_t ids[ENTRANTS];
     double *samples = NULL;
     st_trouble trouble = ST_TROUBLE_NONE;
     st_error why = {0};
@@ -286,7 +255,7 @@ static bool better(const st_run *run, const run_problem *problem, const finalist
 // The best that is right on the breaking sizes; -1: none.
 static st_code pick_winner(st_run *run, run_problem *problem, final *all, int *winner, st_error *error)
 {
-    bool refused[FINALISTS + 1] = {false};
+    bool refused[ENTRANTS] = {false};
     st_code code = ST_OK;
     *winner = -1;
     for (size_t attempt = 0; attempt < all->count && *winner < 0 && code == ST_OK; attempt++) {
@@ -313,7 +282,28 @@ static st_code pick_winner(st_run *run, run_problem *problem, final *all, int *w
     return code;
 }
 
-static json_t *describe_ties(const st_run *run, const run_problem *problem, const final *all)
+// "ALGORITHM=blelloch" when the entrant is the best that has a rival's value.
+static void add_rivals(const st_run *run, const run_problem *problem, int cache, size_t index, json_t *entry)
+{
+    for (size_t r = 0; r < run->tmpl->rival_count; r++) {
+        const st_rival *rival = &run->tmpl->rivals[r];
+        if (run_best_rival(run, problem, cache, r) != index)
+            continue;
+        st_text text;
+        st_text_init(&text);
+        st_text_addf(&text, "%s=", run->tmpl->parameters[rival->parameter].name);
+        st_parameter_value_text(run->tmpl, rival->parameter, rival->value, &text);
+        json_t *list = json_object_get(entry, "rivals");
+        if (!list) {
+            list = json_array();
+            json_object_set_new(entry, "rivals", list);
+        }
+        json_array_append_new(list, json_string(st_text_string(&text)));
+        st_text_release(&text);
+    }
+}
+
+static json_t *describe_ties(const st_run *run, const run_problem *problem, int cache, const final *all)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < all->count; i++) {
@@ -321,12 +311,12 @@ static json_t *describe_ties(const st_run *run, const run_problem *problem, cons
         st_text text;
         st_text_init(&text);
         st_config_text(run->tmpl, &problem->candidates[one->index].config, &text);
-        json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o, s:o, s:b}", "configuration",
-                                              st_text_string(&text), "median_ns",
-                                              st_json_number(one->median), "ratio",
-                                              st_json_number(one->ratio.centre), "low",
-                                              st_json_number(one->ratio.low), "high",
-                                              st_json_number(one->ratio.high), "tied", (int)one->tied));
+        json_t *entry = json_pack("{s:s, s:o, s:o, s:o, s:o, s:b}", "configuration", st_text_string(&text),
+                                  "median_ns", st_json_number(one->median), "ratio",
+                                  st_json_number(one->ratio.centre), "low", st_json_number(one->ratio.low), "high",
+                                  st_json_number(one->ratio.high), "tied", (int)one->tied);
+        add_rivals(run, problem, cache, one->index, entry);
+        json_array_append_new(list, entry);
         st_text_release(&text);
     }
     return list;
@@ -369,7 +359,7 @@ static st_code store_winner(st_run *run, run_problem *problem, int cache, final 
         snprintf(note, sizeof note, "%d configurations tie; of those as fast within 0.5 %% this one has the "
                                     "fewest registers, then is nearest the default", row.tied);
     row.note = row.tied > 1 ? note : NULL;
-    json_t *ties = describe_ties(run, problem, all);
+    json_t *ties = describe_ties(run, problem, cache, all);
     st_text text;
     st_text_init(&text);
     st_json_print(ties, &text);
@@ -379,6 +369,20 @@ static st_code store_winner(st_run *run, run_problem *problem, int cache, final 
     st_code code = whole ? st_store_winner(run->store, &row, error) : st_fail_memory(error, "storing a winner");
     st_free(row.ties_json);
     return code;
+}
+
+// Whom the winner is explained against: the default, the best of each rival, and who was fastest in this final.
+static void mark_compared(const st_run *run, run_problem *problem, int cache, const final *all)
+{
+    size_t standard = run_standard(run, problem);
+    if (standard != RUN_NOBODY)
+        run_mark_counted(problem, standard);
+    for (size_t r = 0; r < run->tmpl->rival_count && cache == COLD; r++) {
+        size_t rival = run_best_rival(run, problem, cache, r);
+        if (rival != RUN_NOBODY)
+            run_mark_counted(problem, rival);
+    }
+    run_mark_counted(problem, all->entrants[all->fastest].index);
 }
 
 static st_code final_of(st_run *run, run_problem *problem, int cache, bool *won, st_error *error)
@@ -416,9 +420,7 @@ static st_code final_of(st_run *run, run_problem *problem, int cache, bool *won,
     }
     if (code == ST_OK && winner >= 0) {
         run_mark_counted(problem, all.entrants[winner].index);
-        for (size_t i = 0; i < all.count; i++) // the default, the fastest, and one more
-            if (i == all.fastest || i + 1 == all.count)
-                run_mark_counted(problem, all.entrants[i].index);
+        mark_compared(run, problem, cache, &all);
         *won = true;
         code = store_winner(run, problem, cache, &all, winner, error);
     }

@@ -74,7 +74,7 @@ typedef struct run_problem {
     double best_ns[CACHES];
     int finals_round[CACHES];  // > 0 when a run that was killed left finals without a winner
     bool won[CACHES];          // in the store already
-    size_t counted[6]; size_t counted_count; // candidates to be counted exactly: winners, default, runners-up
+    size_t counted[8]; size_t counted_count; // candidates to be counted exactly: winners, default, rivals
     bool skipped;
 } run_problem;
 
@@ -104,6 +104,7 @@ typedef struct st_run {
     double screen_began;       // of the problem at hand; 0: not screening
     double compile_seconds, screen_seconds, finals_seconds, profile_seconds;
     size_t throttled_samples;
+    int other_processes;       // most that were seen on the device; -1 unknown
     int counters_state;        // -1 unknown yet, else st_counters_state
     unsigned profile_failures;
     // Without references: whose outputs `capture` keeps, and for which data they were kept last.
@@ -113,6 +114,7 @@ typedef struct st_run {
         st_data data;
         uint64_t rotation;
     } captured;
+    uint32_t misalign;         // elements, of the timing link's problem at hand
     size_t group_first, group_count; // problems of the group at hand (same type and words)
 } st_run;
 
@@ -144,6 +146,22 @@ void run_fail(run_candidate *candidate, st_outcome outcome, char **detail, const
     ST_PRINTF(4, 5);
 void run_fail_by_trouble(run_candidate *candidate, st_trouble trouble, const char *when, const st_error *why,
                          char **detail);
+
+// --- run_rank.c
+#define RUN_NOBODY SIZE_MAX
+typedef struct run_ranked {
+    double ns;
+    size_t index; // of the candidate
+} run_ranked;
+void run_sort(run_ranked *some, size_t count); // fastest first, then by index
+// The newest median in this state of the cache; what was not taken warm is as cold, which it equals where it
+// was left out. NaN: none.
+double run_time_of(const run_candidate *candidate, int cache);
+// Correct candidates with a time and so many rounds, fastest first; `out` has room for all candidates.
+size_t run_rank(const run_problem *problem, int cache, int least_rounds, run_ranked *out);
+// Indices of candidates, or RUN_NOBODY: the default where it is correct; the fastest that has the rival's value.
+size_t run_standard(const st_run *run, const run_problem *problem);
+size_t run_best_rival(const st_run *run, const run_problem *problem, int cache, size_t rival);
 
 // --- run_screen.c
 st_code run_screen(st_run *run, run_problem *problem, st_error *error);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROFILED_MOST = 32, COUNTED_MOST = 4, SAMPLES_LEAST = 300 };
+enum { PROFILED_MOST = 32, COUNTED_MOST = 6, SAMPLES_LEAST = 300 };
 static const double profile_limit = 60;
 
 // The word of the state that a worker's refusal names ("counters are busy").
@@ -213,35 +213,28 @@ void run_mark_counted(run_problem *problem, size_t index)
         problem->counted[problem->counted_count++] = index;
 }
 
-typedef struct ranked {
-    double ns;
-    size_t index;
-} ranked;
-
-static int by_time(const void *a, const void *b)
+// Survivors of the first round of halving, fastest first. Before them the default and the best of each rival,
+// which are never left out.
+static size_t survivors(const st_run *run, const run_problem *problem, run_ranked *out)
 {
-    const ranked *x = a, *y = b;
-    return (x->ns > y->ns) - (x->ns < y->ns);
-}
-
-// Survivors of the first round of halving, fastest first; the default is always among them.
-static size_t survivors(const st_run *run, const run_problem *problem, ranked *out)
-{
-    size_t found = 0;
-    st_config standard;
-    st_config_default(run->tmpl, &standard);
+    size_t found = 0, wanted[1 + ST_MAX_RIVALS], wanted_count = 0;
+    wanted[wanted_count++] = run_standard(run, problem);
+    for (size_t r = 0; r < run->tmpl->rival_count; r++)
+        wanted[wanted_count++] = run_best_rival(run, problem, COLD, r);
     for (size_t i = 0; i < problem->candidate_count; i++) {
         const run_candidate *candidate = &problem->candidates[i];
-        bool standard_one = st_config_equal(run->tmpl, &candidate->config, &standard);
+        bool always = false;
+        for (size_t w = 0; w < wanted_count; w++)
+            always = always || wanted[w] == i;
         if (candidate->outcome == ST_OUTCOME_CORRECT && candidate->key && !candidate->profiled &&
-            (candidate->series[COLD].rounds >= 3 || candidate->series[WARM].rounds >= 3 || standard_one))
-            out[found++] = (ranked){standard_one ? 0 : candidate->series[COLD].median_ns, i};
+            (candidate->series[COLD].rounds >= 3 || candidate->series[WARM].rounds >= 3 || always))
+            out[found++] = (run_ranked){always ? 0 : candidate->series[COLD].median_ns, i};
     }
-    qsort(out, found, sizeof *out, by_time);
+    run_sort(out, found);
     return found < PROFILED_MOST ? found : PROFILED_MOST;
 }
 
-static st_code profile_all(st_run *run, run_problem *problem, const ranked *order, size_t number,
+static st_code profile_all(st_run *run, run_problem *problem, const run_ranked *order, size_t number,
                            st_error *error)
 {
     st_code code = ST_OK;
@@ -273,7 +266,7 @@ st_code run_profile(st_run *run, run_problem *problem, st_error *error)
         return ST_OK;
     double began = st_clock_seconds();
     bool able;
-    ranked *order = st_malloc((problem->candidate_count ? problem->candidate_count : 1) * sizeof *order);
+    run_ranked *order = st_malloc((problem->candidate_count ? problem->candidate_count : 1) * sizeof *order);
     if (!order)
         return st_fail_memory(error, "profiling");
     size_t number = survivors(run, problem, order);

@@ -94,7 +94,9 @@ static st_code resume_key(st_run *run, char out[ST_HASH_TEXT], st_error *error)
     hash_list(hash, options->space.set, options->space.set_count);
     hash_list(hash, options->space.vary, options->space.vary_count);
     hash_list(hash, options->space.where, options->space.where_count);
-    st_hash_number(hash, options->space.need_run_to_run);
+    // 2: where the template's own default is another.
+    bool by_default = options->space.unless_default_none && run->tmpl->default_none_count;
+    st_hash_number(hash, options->space.need_run_to_run ? 1 + by_default : 0);
     st_hash_field(hash, options->strategy);
     st_hash_number(hash, (int64_t)options->seed);
     st_hash_number(hash, (int64_t)(options->budget_seconds * 1000));
@@ -167,9 +169,9 @@ st_code run_store_problem(st_run *run, run_problem *problem, st_error *error)
     for (size_t i = 0; i < tmpl->axis_count; i++) {
         const st_axis *axis = &tmpl->axes[i];
         int64_t value = problem->problem.value[i];
-        if (axis->kind == ST_AXIS_SIZE && (n < 0 || strcmp(axis->name, "n") == 0))
+        if (axis->kind == ST_AXIS_SIZE && !axis->data && (n < 0 || strcmp(axis->name, "n") == 0))
             n = value;
-        if (axis->kind != ST_AXIS_WORD)
+        if (axis->kind != ST_AXIS_WORD || axis->data)
             continue;
         for (size_t v = 0; v < axis->value_count; v++)
             if (axis->values[v].number == value)
@@ -245,6 +247,8 @@ st_code run_store_samples(st_run *run, const run_candidate *candidate, const cha
                               .batch = (int)state->batch,
                               .tick_ns = state->tick_ns,
                               .taken_ms = st_clock_unix_ms()};
+    if (state->other_processes > run->other_processes)
+        run->other_processes = state->other_processes;
     snprintf(row.phase, sizeof row.phase, "%s", phase);
     snprintf(row.cache, sizeof row.cache, "%s", run_cache_names[cache]);
     if (count && isnan(row.median_ns))
@@ -259,11 +263,12 @@ st_code run_store_end(st_run *run, bool finished, st_error *error)
         json_object_set_new(outcomes, st_outcome_name((st_outcome)i),
                             json_integer((json_int_t)run->result->outcomes[i]));
     json_t *summary = json_pack(
-        "{s:o, s:f, s:{s:f, s:f, s:f, s:f}, s:I, s:s, s:f, s:I}", "outcomes", outcomes, "seconds",
+        "{s:o, s:f, s:{s:f, s:f, s:f, s:f}, s:I, s:o, s:s, s:f, s:I}", "outcomes", outcomes, "seconds",
         st_clock_seconds() - run->started, "phases", "compile_cpu", run->compile_seconds, "screen",
         run->screen_seconds, "finals", run->finals_seconds, "profile", run->profile_seconds,
-        "throttled_samples", (json_int_t)run->throttled_samples, "counters", run->result->counters, "tick_ns",
-        st_link_tick_ns(run->timing), "compile_processes", (json_int_t)st_pool_processes(run->pool));
+        "throttled_samples", (json_int_t)run->throttled_samples, "other_processes",
+        run->other_processes < 0 ? json_null() : json_integer(run->other_processes), "counters",
+        run->result->counters, "tick_ns", st_link_tick_ns(run->timing), "compile_processes", (json_int_t)st_pool_processes(run->pool));
     st_text text;
     st_text_init(&text);
     if (summary)

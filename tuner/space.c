@@ -2,7 +2,7 @@
 // Invariants (tests/unit/tuner/test_space.c cites them):
 //  S1  A configuration is in the space exactly when its values are chosen ones and every constraint
 //  that
-//      is not late holds for it.
+//      is not late holds for it; prunes are constraints unless values of parameters were named.
 //  S2  Configurations stand in the order of the file: the first parameter moves slowest.
 //  S3  Rows are packed indices into the chosen values; words compare as configurations do, so
 //  finding
@@ -25,14 +25,17 @@
 // --- constraints
 // -----------------------------------------------------------------------------------------------
 
-static st_code add_constraint(st_space *space, const st_expression *expression, st_error *error) {
+static st_code add_constraint(st_space *space, const st_expression *expression, bool prune,
+                              st_error *error) {
     st_constraint *constraint = &space->constraints[space->constraint_count];
     st_place place = st_expression_place(expression);
     constraint->expression = expression;
+    constraint->prune = prune;
     constraint->late = st_expression_is_late(expression, &space->tmpl->scope);
     constraint->label =
         place.line > 0
-            ? st_format("%s:%d: where %s", place.file, place.line, st_expression_text(expression))
+            ? st_format("%s:%d: %s %s", place.file, place.line, prune ? "prune" : "where",
+                        st_expression_text(expression))
             : st_format("%s %s", place.file, st_expression_text(expression));
     if (!constraint->label)
         return st_fail_memory(error, "making the space");
@@ -43,21 +46,25 @@ static st_code add_constraint(st_space *space, const st_expression *expression, 
 static st_code collect_constraints(st_space *space, const st_space_options *options,
                                    st_error *error) {
     const st_template *t = space->tmpl;
-    size_t most = t->where_count + options->where_count;
+    // Who names values of parameters wants these, whatever the usual search leaves out.
+    size_t prunes = options->set_count || options->vary_count ? 0 : t->prune_count;
+    size_t most = t->where_count + prunes + options->where_count;
     space->constraints = st_calloc(most + 1, sizeof *space->constraints);
     space->extra = st_calloc(options->where_count + 1, sizeof(st_expression *));
     if (!space->constraints || !space->extra)
         return st_fail_memory(error, "making the space");
     st_code code = ST_OK;
     for (size_t i = 0; !code && i < t->where_count; i++)
-        code = add_constraint(space, t->wheres[i], error);
+        code = add_constraint(space, t->wheres[i], false, error);
+    for (size_t i = 0; !code && i < prunes; i++)
+        code = add_constraint(space, t->prunes[i], true, error);
     for (size_t i = 0; !code && i < options->where_count; i++) {
         code = st_expression_parse(options->where[i], (st_place){"--where", 0}, &t->scope,
                                    &space->extra[i], error);
         if (code)
             break;
         space->extra_count++;
-        code = add_constraint(space, space->extra[i], error);
+        code = add_constraint(space, space->extra[i], false, error);
     }
     return code;
 }
@@ -158,7 +165,9 @@ st_code st_space_open(const st_template *tmpl, const st_problem *problem,
     space->has_device = device != NULL;
     if (device)
         space->device = *device;
-    space->need_run_to_run = options->need_run_to_run;
+    space->need_run_to_run =
+        options->need_run_to_run &&
+        !(options->unless_default_none && st_problem_default_none(tmpl, problem));
     space->limit = options->limit ? options->limit : DEFAULT_LIMIT;
     st_code code = st_space_choose(space, options, error);
     if (!code)
@@ -261,12 +270,12 @@ const char *st_space_sql(const st_space *space) {
 
 // The label of the first constraint (late or not) that does not hold, NULL when all do.
 static st_code first_forbidding(const st_space *space, const st_bindings *bindings, bool late,
-                                const char **label, st_error *error) {
+                                bool prunes, const char **label, st_error *error) {
     *label = NULL;
     for (size_t i = 0; i < space->constraint_count; i++) {
         const st_constraint *constraint = &space->constraints[i];
         int64_t holds;
-        if (constraint->late != late)
+        if (constraint->late != late || (constraint->prune && !prunes))
             continue;
         st_code code = st_bindings_evaluate(bindings, constraint->expression, 1, &holds, error);
         if (code)
@@ -287,7 +296,7 @@ static const char *remember(const st_space *space, const char *answer) {
     return why->failed ? "a constraint" : st_text_string(why);
 }
 
-const char *st_space_why_not(const st_space *space, const st_config *config) {
+static const char *why_not(const st_space *space, const st_config *config, bool prunes) {
     int indices[ST_MAX_PARAMETERS];
     st_bindings bindings;
     st_error error;
@@ -297,7 +306,7 @@ const char *st_space_why_not(const st_space *space, const st_config *config) {
     if (st_bindings_make(space->tmpl, &space->problem, config,
                          space->has_device ? &space->device : NULL, &bindings, &error) != ST_OK)
         return remember(space, error.what);
-    st_code code = first_forbidding(space, &bindings, false, &label, &error);
+    st_code code = first_forbidding(space, &bindings, false, prunes, &label, &error);
     bool deterministic = true;
     if (!code && !label && space->need_run_to_run)
         code = st_bindings_deterministic(&bindings, &deterministic, &error);
@@ -309,6 +318,14 @@ const char *st_space_why_not(const st_space *space, const st_config *config) {
     return deterministic ? NULL : "--determinism run_to_run (no determinism line grants it)";
 }
 
+const char *st_space_why_not(const st_space *space, const st_config *config) {
+    return why_not(space, config, true);
+}
+
+bool st_space_only_pruned(const st_space *space, const st_config *config) {
+    return st_space_find(space, config) < 0 && why_not(space, config, false) == NULL;
+}
+
 bool st_space_has_late_where(const st_space *space) {
     for (size_t i = 0; i < space->constraint_count; i++)
         if (space->constraints[i].late)
@@ -318,5 +335,5 @@ bool st_space_has_late_where(const st_space *space) {
 
 st_code st_space_late_where(const st_space *space, const st_bindings *bindings,
                             const char **forbidden_by, st_error *error) {
-    return first_forbidding(space, bindings, true, forbidden_by, error);
+    return first_forbidding(space, bindings, true, true, forbidden_by, error);
 }

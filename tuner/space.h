@@ -15,7 +15,8 @@ typedef struct st_space_options {
     const char *const *vary; size_t vary_count; // "ACC": all parameters not named here or in `set` stay
                                                 // at their default
     const char *const *where; size_t where_count; // further constraints
-    bool need_run_to_run;    // only configurations that a determinism line grants
+    bool need_run_to_run;    // only configurations that a determinism line grants …
+    bool unless_default_none; // … but where the template says `determinism default none` for the problem
     uint64_t limit;          // stop with an error beyond so many configurations (0: 50 million)
 } st_space_options;
 
@@ -31,6 +32,8 @@ double st_space_combinations(const st_space *space); // before constraints
 void st_space_config(const st_space *space, size_t index, st_config *out); // index < count
 // Index of a configuration, or -1 when it is not allowed.
 int64_t st_space_find(const st_space *space, const st_config *config);
+// True when nothing but a `prune` keeps the configuration out. (With --set or --vary none is asked.)
+bool st_space_only_pruned(const st_space *space, const st_config *config);
 // The query that made it, for --dry-run --verbose and tests. Valid as long as the space.
 const char *st_space_sql(const st_space *space);
 // Which `where` first forbids `config` (for messages), as FILE:LINE and text; NULL when none does.

@@ -19,6 +19,7 @@ typedef struct st_constraint {
     const st_expression *expression;
     char *label; // "reduce.cu:12: where ACC <= UNROLL"
     bool late;
+    bool prune; // only cuts the search
 } st_constraint;
 
 struct st_space {

@@ -44,14 +44,37 @@ static st_code read_summary(st_loader *loader) {
     return take_text(loader, &loader->tmpl->summary);
 }
 
+// One more expression of a list.
+static st_code add_expression(st_loader *loader, st_expression ***list, size_t *count,
+                              size_t *capacity) {
+    st_expression **items = st_loader_append(loader, *list, count, capacity, sizeof *items);
+    if (!items)
+        return ST_NO_MEMORY;
+    *list = items;
+    return st_loader_expression(loader, loader->at->rest, &items[*count - 1]);
+}
+
 static st_code read_where(st_loader *loader) {
     st_template *t = loader->tmpl;
-    st_expression **wheres = st_loader_append(loader, t->wheres, &t->where_count,
-                                              &loader->where_capacity, sizeof *wheres);
-    if (!wheres)
-        return ST_NO_MEMORY;
-    t->wheres = wheres;
-    return st_loader_expression(loader, loader->at->rest, &wheres[t->where_count - 1]);
+    return add_expression(loader, &t->wheres, &t->where_count, &loader->where_capacity);
+}
+
+static st_code read_prune(st_loader *loader) {
+    st_template *t = loader->tmpl;
+    st_code code = add_expression(loader, &t->prunes, &t->prune_count, &loader->prune_capacity);
+    if (!code && st_expression_is_late(t->prunes[t->prune_count - 1], &t->scope))
+        code = st_loader_fail(loader, "Make it a `where`, or use MAX_BLOCKS_PER_SM.",
+                              "`prune` cannot depend on BLOCKS_PER_SM: it chooses what to compile");
+    return code;
+}
+
+static st_code read_problem(st_loader *loader) {
+    st_template *t = loader->tmpl;
+    st_code code =
+        add_expression(loader, &t->problem_rules, &t->problem_rule_count, &loader->rule_capacity);
+    return code ? code
+                : st_check_given(loader, "`problem`", t->problem_rules[t->problem_rule_count - 1],
+                                 true);
 }
 
 static st_code read_bytes(st_loader *loader) {
@@ -72,15 +95,22 @@ static const struct st_directive_row {
     {"param", false, st_declare_parameter, NULL},
     {"let", false, st_declare_let, NULL},       // st_define_lets
     {"buffer", false, st_declare_buffer, NULL}, // st_define_buffers
+    {"scalar", false, st_declare_scalar, NULL}, // st_define_scalars
     {"default", false, NULL, st_read_default},
+    {"rival", false, NULL, st_read_rivals},
     {"where", false, NULL, read_where},
+    {"prune", false, NULL, read_prune},
+    {"problem", false, NULL, read_problem},
     {"determinism", false, NULL, st_read_determinism},
     {"zero", false, NULL, st_read_zero},
     {"reference", false, NULL, st_read_reference},
     {"launch", false, NULL, st_read_launch},
+    {"derive", false, NULL, st_read_derive},
+    {"in_place", false, NULL, st_read_in_place},
     {"compare", false, NULL, st_read_compare},
     {"bytes", true, NULL, read_bytes},
-    {"host_args", true, NULL, st_read_host_args},
+    {"host_args", false, NULL, st_read_host_args},
+    {"host_name", false, NULL, st_read_host_name},
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
@@ -179,6 +209,8 @@ static st_code read_all(st_loader *loader, const st_directives *directives) {
         code = st_define_lets(loader);
     if (!code)
         code = st_define_buffers(loader);
+    if (!code)
+        code = st_define_scalars(loader);
     loader->has_default = code ? NULL : st_calloc(loader->tmpl->parameter_count + 1, sizeof(bool));
     if (!code && !loader->has_default)
         code = st_loader_no_memory(loader);
@@ -192,6 +224,8 @@ static st_code read_all(st_loader *loader, const st_directives *directives) {
     st_free(loader->words);
     st_directives_release(&loader->let_texts);
     st_directives_release(&loader->buffer_texts);
+    st_directives_release(&loader->fill_texts);
+    st_directives_release(&loader->scalar_texts);
     return code;
 }
 
@@ -260,9 +294,10 @@ st_code st_template_parse(const char *path, const char *text, size_t length, st_
     return ST_OK;
 }
 
-static st_code check_reference_files(const st_template *t, st_error *error) {
-    for (size_t i = 0; i < t->reference_count; i++) {
-        const char *file = t->references[i].file;
+static st_code check_files(const st_template *t, const char *what, const st_step *steps,
+                           size_t count, st_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        const char *file = steps[i].file;
         if (!file)
             continue;
         char *path = *file == '/' ? st_strdup(file) : st_format("%s/%s", t->folder, file);
@@ -272,8 +307,8 @@ static st_code check_reference_files(const st_template *t, st_error *error) {
         st_code code =
             readable ? ST_OK
                      : st_fail(error, ST_USAGE, "Paths are relative to the template's folder.",
-                               "%s:%d: cannot read the reference %s: %s", t->path,
-                               t->references[i].line, path, strerror(errno));
+                               "%s:%d: cannot read the %s %s: %s", t->path, steps[i].line, what,
+                               path, strerror(errno));
         st_free(path);
         if (code)
             return code;
@@ -289,7 +324,10 @@ st_code st_template_load(const char *path, st_template **out, st_error *error) {
     if (!code)
         code = st_template_parse(path, st_text_string(&text), text.length, out, error);
     if (!code)
-        code = check_reference_files(*out, error);
+        code =
+            check_files(*out, "reference", (*out)->references, (*out)->reference_count, error);
+    if (!code)
+        code = check_files(*out, "derive", (*out)->derives, (*out)->derive_count, error);
     if (code) {
         st_template_free(*out);
         *out = NULL;
@@ -390,6 +428,13 @@ int st_template_buffer(const st_template *tmpl, const char *name) {
     return -1;
 }
 
+int st_template_scalar(const st_template *tmpl, const char *name) {
+    for (size_t i = 0; i < tmpl->scalar_count; i++)
+        if (strcmp(tmpl->scalars[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
 // --- the end
 // -----------------------------------------------------------------------------------------------------
 
@@ -440,28 +485,64 @@ static void free_names(st_template *t) {
         st_free(t->buffers[i].type_word);
         st_free(t->buffers[i].fill);
         st_expression_free(t->buffers[i].count);
+        for (size_t k = 0; k < ST_FILL_ARGUMENTS; k++)
+            st_expression_free(t->buffers[i].fill_arguments[k]);
     }
     st_free(t->buffers);
-    for (size_t i = 0; i < t->host_arg_count; i++)
-        st_free(t->host_args[i]);
-    st_free(t->host_args);
+    for (size_t i = 0; i < t->scalar_count; i++) {
+        st_free(t->scalars[i].name);
+        st_free(t->scalars[i].type_word);
+        st_expression_free(t->scalars[i].value);
+    }
+    st_free(t->scalars);
     for (size_t i = 0; i < t->made_name_count; i++)
         st_free(t->made_names[i]);
     st_free(t->made_names);
+}
+
+static void free_host(st_template *t) {
+    for (size_t i = 0; i < t->host_list_count; i++) {
+        for (size_t k = 0; k < t->host_lists[i].count; k++)
+            st_free(t->host_lists[i].names[k]);
+        st_free(t->host_lists[i].names);
+        st_expression_free(t->host_lists[i].when);
+    }
+    st_free(t->host_lists);
+    for (size_t i = 0; i < t->host_name_count; i++) {
+        st_free(t->host_names[i].pattern);
+        st_expression_free(t->host_names[i].when);
+    }
+    st_free(t->host_names);
+    for (size_t i = 0; i < t->in_place_count; i++)
+        st_expression_free(t->in_places[i].when);
+    st_free(t->in_places);
+}
+
+static void free_expressions(st_expression **list, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        st_expression_free(list[i]);
+    st_free(list);
+}
+
+static void free_rules(st_determinism_rule *rules, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        st_expression_free(rules[i].when);
+    st_free(rules);
 }
 
 void st_template_free(st_template *tmpl) {
     if (!tmpl)
         return;
     free_names(tmpl);
+    free_host(tmpl);
     free_steps(tmpl->steps, tmpl->step_count);
     free_steps(tmpl->references, tmpl->reference_count);
-    for (size_t i = 0; i < tmpl->where_count; i++)
-        st_expression_free(tmpl->wheres[i]);
-    st_free(tmpl->wheres);
-    for (size_t i = 0; i < tmpl->determinism_count; i++)
-        st_expression_free(tmpl->determinism[i].when);
-    st_free(tmpl->determinism);
+    free_steps(tmpl->derives, tmpl->derive_count);
+    free_expressions(tmpl->wheres, tmpl->where_count);
+    free_expressions(tmpl->prunes, tmpl->prune_count);
+    free_expressions(tmpl->problem_rules, tmpl->problem_rule_count);
+    free_rules(tmpl->determinism, tmpl->determinism_count);
+    free_rules(tmpl->default_none, tmpl->default_none_count);
     for (size_t i = 0; i < tmpl->compare_count; i++) {
         st_expression_free(tmpl->compares[i].height);
         st_expression_free(tmpl->compares[i].when);

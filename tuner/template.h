@@ -6,22 +6,35 @@
 // Directives are comments "// simtune: WORD …" (a trailing backslash goes on in the next such line):
 //
 //   family NAME
-//   axis   NAME = VALUE …              given, not tuned. A name of base/types.h makes a type axis (at most
+//   axis   NAME = VALUE … [data]       given, not tuned. A name of base/types.h makes a type axis (at most
 //                                      one), other words a word axis, integers a size axis. A default run
-//                                      takes the first type and word, and every size.
+//                                      takes the first type and word, and every size. `data`: a property of
+//                                      the data that a caller of the header does not know: the first value
+//                                      only, and the header is printed from rows of that one
+//   problem EXPRESSION                 which combinations of axis values make sense (axes, device facts)
 //   param  NAME = VALUE … [role R …] [runtime]
 //                                      integers, words, or START:END:STEP (end included); `runtime`: only
 //                                      the launch plan uses it, so it does not reach the compiler
 //   default PARAM=VALUE …              one value for every parameter: the configuration to beat
+//   rival  PARAM=VALUE …               values that people ask about: the best configuration of each is raced with
+//                                      the winner, and the report says why it is slower
 //   where  EXPRESSION                  must hold for every allowed configuration
+//   prune  EXPRESSION                  likewise, but only shortens the search for the problem at hand: what
+//                                      it leaves out is correct, and --set, --vary, the checks at other
+//                                      sizes and headers do not ask it
 //   let    NAME = EXPRESSION           late if it uses BLOCKS_PER_SM (resident blocks of the first launch);
 //                                      uses lets above it only. Late names may decide grid, cluster, args,
 //                                      sizes of temp buffers, height and where, not block, smem or when
 //   determinism LEVEL when EXPRESSION  LEVEL is run_to_run; what no line grants is `none`
+//   determinism default none [when E]  a default run does not ask for run_to_run (axes only)
 //   buffer NAME : ROLE TYPE[COUNT] [fill F] [guard]
-//                                      ROLE input output inout temp expected magnitude; TYPE a type axis's
-//                                      name, a name of base/types.h, or reference_T (f64 for float T, T for
-//                                      integers); F: values (default for input) zero …
+//                                      ROLE input output inout temp expected magnitude derived; TYPE a type
+//                                      axis's name, a name of base/types.h, or reference_T (f64 for float T,
+//                                      T for integers); F: values (default for input) zero distinct
+//                                      flags(PERCENT, RUN) … with arguments over axes and device facts
+//   scalar NAME : TYPE = EXPRESSION    an argument by value: NAME in args= and host_args; a parameter of the
+//                                      header's host function, EXPRESSION (axes, device facts) while tuning
+//   in_place INPUT OUTPUT [when E]     they may be the same memory
 //   zero   BUFFER [when EXPRESSION]    memset to 0 before what follows
 //   launch KERNEL[<Config>] grid=E[,E[,E]] block=E[,E[,E]] [smem=E] [cluster=E] [dependent=E] args=A,… [when E]
 //                                      A is a buffer, or EXPRESSION:TYPE (a size axis alone means :u64)
@@ -29,6 +42,9 @@
 //                                      the plain kernel(s) that fill `expected` and `magnitude`; FILE is
 //                                      relative to this one. Without any, the default configuration's
 //                                      output is what others are compared with.
+//   derive KERNEL[<Config>] [file=FILE] grid=… block=… args=… [when E]
+//                                      plain kernels that fill `derived` buffers from outputs, after the
+//                                      launches and while verifying only; <Config> is the default's
 //   compare OUTPUT [with EXPECTED] [magnitude BUFFER] [height E] [tolerance TEXT] [when E]
 //                                      without `with` (only where there is no reference): what the default
 //                                      configuration gave.
@@ -36,7 +52,10 @@
 //                                      summation tree, exact data bit by bit. Without `height`: bit by bit
 //                                      always, or relative `tolerance` (1e-5) for users' kernels.
 //   bytes  EXPRESSION                  moved by one run, for GB/s
-//   host_args BUFFER|AXIS,…            order in the header's host function (default: inputs, outputs, sizes)
+//   host_args BUFFER|AXIS|SCALAR,… [when E]
+//                                      order in the header's host function (default: inputs, outputs,
+//                                      scalars, sizes); of several lines the first that holds (axes only)
+//   host_name PATTERN [when E]         its name behind `simtune_`: {kind}_scan_{T}_{op}; likewise
 //   summary TEXT                       one line for `simtune templates`
 //
 // A launch with <Config> makes it a "config" template: kernels are templates over `class Config`, which
@@ -61,6 +80,7 @@
 #define ST_MAX_AXES 12
 #define ST_MAX_PARAMETERS 40
 #define ST_MAX_DIMS 3
+#define ST_MAX_RIVALS 6
 
 // A value of an axis or parameter: an integer, or a word with its number.
 typedef struct st_value {
@@ -75,6 +95,7 @@ typedef struct st_axis {
     st_axis_kind kind;
     st_value *values;
     size_t value_count;
+    bool data; // of the data: unknown to callers of the header
     int slot; // in the template's scope
 } st_axis;
 
@@ -93,21 +114,34 @@ typedef struct st_let { char *name; st_expression *value; int slot; bool late; }
 
 typedef enum st_buffer_role {
     ST_BUFFER_INPUT, ST_BUFFER_OUTPUT, ST_BUFFER_INOUT, ST_BUFFER_TEMP, ST_BUFFER_EXPECTED,
-    ST_BUFFER_MAGNITUDE
+    ST_BUFFER_MAGNITUDE, ST_BUFFER_DERIVED
 } st_buffer_role;
+
+#define ST_FILL_ARGUMENTS 3
 
 typedef struct st_buffer {
     char *name;
     st_buffer_role role;
     char *type_word;      // as written: "T", "f32", "reference_T"
     st_expression *count; // elements; may be late for temp
-    char *fill;           // "values" or "zero"; "none": not asked for (temp, output …)
+    char *fill;           // "values", "zero", "flags" …; "none": not asked for (temp, output …)
+    st_expression *fill_arguments[ST_FILL_ARGUMENTS]; // NULL: not given
+    size_t fill_argument_count;
     int align_slot;       // slot of align_NAME: alignment of its pointer in bytes (at most 256)
 } st_buffer;
 
+// An argument by value of the header's host function. The worth of it while tuning uses axes and facts only.
+typedef struct st_scalar {
+    char *name;
+    char *type_word;      // "T", "f32"
+    st_expression *value;
+    int line;
+} st_scalar;
+
 typedef struct st_argument {
     int buffer;           // index, or -1
-    st_expression *value; // when buffer is -1
+    int scalar;           // index, or -1
+    st_expression *value; // when both are -1
     st_type_id type;      // of a value
 } st_argument;
 
@@ -134,7 +168,13 @@ typedef struct st_compare {
     st_expression *when;             // NULL: always
 } st_compare;
 
+typedef struct st_rival { int parameter; int64_t value; } st_rival;
+
 typedef struct st_determinism_rule { st_expression *when; } st_determinism_rule;
+typedef struct st_in_place { int input, output; st_expression *when; } st_in_place;
+// Of several, the first whose `when` holds; these ask for axes only.
+typedef struct st_host_name { char *pattern; st_expression *when; int line; } st_host_name;
+typedef struct st_host_list { char **names; size_t count; st_expression *when; int line; } st_host_list;
 
 typedef struct st_template {
     char *path;           // as opened
@@ -147,15 +187,23 @@ typedef struct st_template {
     bool is_config;       // parameters are template arguments
     st_axis *axes; size_t axis_count;
     st_parameter *parameters; size_t parameter_count;
+    st_rival rivals[ST_MAX_RIVALS]; size_t rival_count;
     st_let *lets; size_t let_count;
     st_expression **wheres; size_t where_count;
+    st_expression **prunes; size_t prune_count;
+    st_expression **problem_rules; size_t problem_rule_count;
     st_determinism_rule *determinism; size_t determinism_count;
+    st_determinism_rule *default_none; size_t default_none_count; // `determinism default none`
     st_buffer *buffers; size_t buffer_count;
+    st_scalar *scalars; size_t scalar_count;
     st_step *steps; size_t step_count;
     st_step *references; size_t reference_count;
+    st_step *derives; size_t derive_count;
+    st_in_place *in_places; size_t in_place_count;
     st_compare *compares; size_t compare_count;
     st_expression *bytes; // NULL: unknown
-    char **host_args; size_t host_arg_count;
+    st_host_list *host_lists; size_t host_list_count; // the last has no `when`
+    st_host_name *host_names; size_t host_name_count;
     // Slots of what the tool itself binds; -1 when the scope lacks it.
     int slot_blocks_per_sm, slot_size_of_type, slot_is_float;
     int fact_slots[32];   // in the order of ST_DEVICE_FACTS
@@ -170,6 +218,7 @@ void st_template_free(st_template *tmpl);
 int st_template_parameter(const st_template *tmpl, const char *name); // index or -1
 int st_template_axis(const st_template *tmpl, const char *name);
 int st_template_buffer(const st_template *tmpl, const char *name);
+int st_template_scalar(const st_template *tmpl, const char *name);
 // Finds the shipped template of a family ("reduce"), or takes `name` as a path when it has a slash or
 // ends in .cu.
 st_code st_template_find(const char *name, st_template **out, st_error *error);
@@ -187,8 +236,22 @@ typedef struct st_problem {
 // "T=f32 op=sum n=65536": canonical, axes in the order of the file.
 void st_problem_text(const st_template *tmpl, const st_problem *problem, st_text *out);
 st_code st_problem_parse(const st_template *tmpl, const char *text, st_problem *out, st_error *error);
+// One value of an axis from text: "f32", "sum", "64Ki".
+st_code st_axis_value(const st_template *tmpl, int axis, const char *text, int64_t *out, st_error *error);
 // The type of the type axis, or NULL when the family has none.
 const st_type *st_problem_type(const st_template *tmpl, const st_problem *problem);
+// The first `problem` rule that does not hold for these values, or NULL. `device` may be NULL: rules that ask
+// for device facts are then taken to hold. A rule that cannot be evaluated does not hold.
+const st_expression *st_problem_broken_rule(const st_template *tmpl, const st_problem *problem,
+                                            const st_device_facts *device);
+// Does a default run of the problem do without run_to_run (`determinism default none`)?
+bool st_problem_default_none(const st_template *tmpl, const st_problem *problem);
+// The list of host_args and the pattern of host_name (NULL: none) that hold for the problem.
+const st_host_list *st_problem_host_list(const st_template *tmpl, const st_problem *problem);
+const char *st_problem_host_name(const st_template *tmpl, const st_problem *problem);
+st_type_id st_problem_scalar_type(const st_template *tmpl, const st_problem *problem, const st_scalar *scalar);
+// True when all data axes have their first value: rows of these make headers.
+bool st_problem_is_usual(const st_template *tmpl, const st_problem *problem);
 
 // --- a configuration: one value for each parameter ---------------------------------------------------
 typedef struct st_config { int64_t value[ST_MAX_PARAMETERS]; } st_config;
@@ -222,6 +285,7 @@ void st_bindings_release(st_bindings *bindings);
 st_code st_bindings_evaluate(const st_bindings *bindings, const st_expression *expression,
                              int64_t missing, int64_t *out, st_error *error);
 st_type_id st_buffer_type(const st_bindings *bindings, const st_buffer *buffer);
+st_type_id st_bindings_scalar_type(const st_bindings *bindings, const st_scalar *scalar);
 // True when one of the determinism lines grants run_to_run.
 st_code st_bindings_deterministic(const st_bindings *bindings, bool *out, st_error *error);
 

@@ -28,10 +28,13 @@ typedef struct st_loader {
     const st_directive *at; // the directive being read
     st_error *error;
     size_t axis_capacity, parameter_capacity, let_capacity, where_capacity, determinism_capacity,
-        buffer_capacity, step_capacity, reference_capacity, compare_capacity, made_capacity;
+        buffer_capacity, step_capacity, reference_capacity, compare_capacity, made_capacity,
+        prune_capacity, rule_capacity, default_none_capacity, scalar_capacity, derive_capacity,
+        in_place_capacity, list_capacity, host_name_capacity;
     const char **words; // the file's distinct words; borrowed from the values
     size_t word_count, word_capacity;
-    st_directives let_texts, buffer_texts; // expressions to parse once all names are known
+    // Expressions to parse once all names are known; of fills one a buffer, "" without arguments.
+    st_directives let_texts, buffer_texts, fill_texts, scalar_texts;
     bool *has_default;                     // one a parameter
 } st_loader;
 
@@ -75,10 +78,16 @@ st_code st_check_name(st_loader *loader, const char *what, const char *name);
 // "NAME =" of an axis, parameter or let: *text moves behind the `=`, *name is the caller's.
 st_code st_take_name(st_loader *loader, const char *what, const char **text, char **name);
 
+// Bindings in which a let that cannot be evaluated is 0 (bindings.c).
+st_code st_bindings_make_leniently(const st_template *tmpl, const st_problem *problem,
+                                   const st_config *config, const st_device_facts *device,
+                                   st_bindings *out);
+
 // The words: each reads loader->at.
 st_code st_declare_axis(st_loader *loader); // template_names.c
 st_code st_declare_parameter(st_loader *loader);
 st_code st_read_default(st_loader *loader);
+st_code st_read_rivals(st_loader *loader); // template_rivals.c
 st_code st_declare_let(st_loader *loader); // template_scope.c
 st_code st_declare_buffer(st_loader *loader);
 st_code st_build_scope(st_loader *loader, const st_directives *directives);
@@ -89,7 +98,24 @@ st_code st_read_reference(st_loader *loader);
 st_code st_read_zero(st_loader *loader);
 st_code st_read_compare(st_loader *loader);
 st_code st_read_determinism(st_loader *loader);
-st_code st_read_host_args(st_loader *loader);
+st_code st_read_host_args(st_loader *loader); // template_host.c
+st_code st_read_host_name(st_loader *loader);
+st_code st_complete_host_args(st_loader *loader);
+st_code st_declare_scalar(st_loader *loader); // template_fill.c
+st_code st_define_scalars(st_loader *loader);
+st_code st_read_fill(st_loader *loader, const char **text, st_buffer *buffer);
+st_code st_define_fill(st_loader *loader, st_buffer *buffer, const char *text);
+st_code st_read_derive(st_loader *loader);
+st_code st_read_in_place(st_loader *loader);
+// "[HEAD] when E" with `when` last; the head is the caller's (st_free).
+st_code st_read_head_and_when(st_loader *loader, char **head, st_expression **when);
+// Fails unless the expression, with the lets in it, uses axes (and, with `facts`, device facts) only.
+st_code st_check_given(st_loader *loader, const char *what, const st_expression *expression,
+                       bool facts);
+st_code st_find_buffer(st_loader *loader, const char *name, int *index);
+bool st_is_type_word(const st_template *tmpl, const char *word);
+// Keeps the text of an expression until all names are known.
+st_code st_keep_text(st_loader *loader, const char *text, size_t length, st_directives *texts);
 st_code st_check_plan(st_loader *loader);
 
 #endif

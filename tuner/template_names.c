@@ -310,6 +310,18 @@ static st_code read_type_values(st_loader *loader, const char *name, const char 
     return ST_OK;
 }
 
+// Cuts the word `data` off the end of a list that has more than it.
+static bool cut_data(char *text) {
+    size_t length = strlen(text);
+    if (length < 6 || strcmp(text + length - 4, "data") != 0 ||
+        !isspace((unsigned char)text[length - 5]))
+        return false;
+    text[length - 4] = '\0';
+    while (isspace((unsigned char)*text))
+        text++;
+    return *text != '\0';
+}
+
 static st_code read_axis_values(st_loader *loader, st_axis *axis, const char *text) {
     char token[128];
     const char *first = text;
@@ -351,8 +363,17 @@ st_code st_declare_axis(st_loader *loader) {
     t->axes = axes;
     st_axis *axis = &axes[t->axis_count - 1];
     st_code code = st_take_name(loader, "axis", &text, &axis->name);
+    char *values = code ? NULL : st_trimmed(text, strlen(text));
+    if (!code && !values)
+        code = st_loader_no_memory(loader);
+    axis->data = values && cut_data(values);
     if (!code)
-        code = read_axis_values(loader, axis, text);
+        code = read_axis_values(loader, axis, values);
+    st_free(values);
+    if (!code && axis->data && axis->kind == ST_AXIS_TYPE)
+        code = st_loader_fail(loader, "Remove `data`.",
+                              "the type axis `%s` is known to callers: it is no property of the data",
+                              axis->name);
     for (size_t i = 0; !code && axis->kind == ST_AXIS_TYPE && i + 1 < t->axis_count; i++)
         if (axes[i].kind == ST_AXIS_TYPE)
             code = st_loader_fail(loader, "Make one of them a `param` of words.",

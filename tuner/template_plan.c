@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs and what is compared: launches, references, zeros, comparisons, determinism, host_args.
+// What runs and what is compared: launches, references, derives, zeros, comparisons, determinism.
 #include "tuner/base/memory.h"
 #include "tuner/template_internal.h"
 
@@ -10,7 +10,7 @@
 // --- names of buffers
 // ------------------------------------------------------------------------------------------
 
-static st_code find_buffer(st_loader *loader, const char *name, int *index) {
+st_code st_find_buffer(st_loader *loader, const char *name, int *index) {
     const st_template *t = loader->tmpl;
     *index = st_template_buffer(t, name);
     if (*index >= 0)
@@ -103,14 +103,15 @@ static st_code unknown_argument(st_loader *loader, const char *item) {
         return st_loader_fail(loader, remedy, "the argument `%s` is no buffer", item);
     }
     int ignored;
-    return find_buffer(loader, item, &ignored);
+    return st_find_buffer(loader, item, &ignored);
 }
 
-// A buffer, EXPRESSION:TYPE, or a size axis alone.
+// A buffer, a scalar, EXPRESSION:TYPE, or a size axis alone.
 static st_code read_argument(st_loader *loader, const char *item, st_argument *argument) {
     const st_template *t = loader->tmpl;
     argument->buffer = st_template_buffer(t, item);
-    if (argument->buffer >= 0)
+    argument->scalar = argument->buffer < 0 ? st_template_scalar(t, item) : -1;
+    if (argument->buffer >= 0 || argument->scalar >= 0)
         return ST_OK;
     const char *colon = strrchr(item, ':');
     int axis = st_template_axis(t, item);
@@ -181,10 +182,11 @@ static st_code check_early(st_loader *loader, const st_step *step) {
     return code ? code : check_not_late(loader, "smem=", step->smem);
 }
 
-static st_code read_step(st_loader *loader, bool reference, st_step *step) {
+// Of a launch, or (`plain`) of a reference or derive.
+static st_code read_step(st_loader *loader, bool plain, st_step *step) {
     static const char *const launch_keys[] = {
         "grid=", "block=", "smem=", "cluster=", "dependent=", "args=", "when", NULL};
-    static const char *const reference_keys[] = {
+    static const char *const plain_keys[] = {
         "file=", "grid=", "block=", "smem=", "args=", "when", NULL};
     static const char *const optional[] = {"smem", "cluster", "dependent"};
     st_expression **places[] = {&step->smem, &step->cluster, &step->dependent};
@@ -193,7 +195,7 @@ static st_code read_step(st_loader *loader, bool reference, st_step *step) {
     step->line = loader->at->line;
     step->buffer = -1;
     st_code code = st_fields_split(loader, loader->at->rest,
-                                   reference ? reference_keys : launch_keys, &fields);
+                                   plain ? plain_keys : launch_keys, &fields);
     if (!code)
         code = read_kernel(loader, fields.head, step);
     if (!code)
@@ -241,6 +243,20 @@ st_code st_read_reference(st_loader *loader) {
     return read_step(loader, true, &steps[t->reference_count - 1]);
 }
 
+st_code st_read_derive(st_loader *loader) {
+    st_template *t = loader->tmpl;
+    st_step *steps = st_loader_append(loader, t->derives, &t->derive_count,
+                                      &loader->derive_capacity, sizeof *steps);
+    if (!steps)
+        return ST_NO_MEMORY;
+    t->derives = steps;
+    st_code code = read_step(loader, true, &steps[t->derive_count - 1]);
+    if (!code && !t->reference_count)
+        code = st_loader_fail(loader, "Add a `reference` that says what it should be.",
+                              "without a reference nothing is compared with what is derived");
+    return code;
+}
+
 st_code st_read_zero(st_loader *loader) {
     static const char *const keys[] = {"when", NULL};
     st_template *t = loader->tmpl;
@@ -254,7 +270,7 @@ st_code st_read_zero(st_loader *loader) {
     *step = (st_step){.kind = ST_STEP_ZERO, .line = loader->at->line, .buffer = -1};
     st_code code = st_fields_split(loader, loader->at->rest, keys, &fields);
     if (!code)
-        code = find_buffer(loader, fields.head, &step->buffer);
+        code = st_find_buffer(loader, fields.head, &step->buffer);
     if (!code && t->buffers[step->buffer].role == ST_BUFFER_INPUT)
         code = st_loader_fail(loader, "Make it `inout`, or zero another buffer.",
                               "`%s` is an input: it is not to be changed", fields.head);
@@ -269,7 +285,7 @@ st_code st_read_zero(st_loader *loader) {
 
 static st_code find_compared(st_loader *loader, const char *name, unsigned roles,
                              const char *wanted, int *index) {
-    st_code code = find_buffer(loader, name, index);
+    st_code code = st_find_buffer(loader, name, index);
     if (!code && !(roles >> loader->tmpl->buffers[*index].role & 1))
         code = st_loader_fail(loader, "See docs/templates.md for the roles of buffers.",
                               "`%s` is no %s buffer", name, wanted);
@@ -298,8 +314,9 @@ st_code st_read_compare(st_loader *loader) {
     compare->output = compare->expected = compare->magnitude = -1;
     st_code code = st_fields_split(loader, loader->at->rest, keys, &fields);
     if (!code)
-        code = find_compared(loader, fields.head, 1u << ST_BUFFER_OUTPUT | 1u << ST_BUFFER_INOUT,
-                             "output or inout", &compare->output);
+        code = find_compared(loader, fields.head,
+                             1u << ST_BUFFER_OUTPUT | 1u << ST_BUFFER_INOUT | 1u << ST_BUFFER_DERIVED,
+                             "output, inout or derived", &compare->output);
     const char *with = code ? NULL : st_fields_get(&fields, "with");
     if (!code && !with && t->reference_count)
         code = st_loader_fail(loader, "Write `compare OUTPUT with EXPECTED`.",
@@ -328,115 +345,55 @@ st_code st_read_compare(st_loader *loader) {
     return code;
 }
 
-// --- determinism and the header's arguments
-// ---------------------------------------------------------------------
+// --- determinism
+// ------------------------------------------------------------------------------------------------
 
+// "run_to_run", or "default none" whose `when` asks for axes only.
 st_code st_read_determinism(st_loader *loader) {
-    static const char *const keys[] = {"when", NULL};
     st_template *t = loader->tmpl;
-    st_determinism_rule *rules = st_loader_append(loader, t->determinism, &t->determinism_count,
-                                                  &loader->determinism_capacity, sizeof *rules);
-    if (!rules)
-        return ST_NO_MEMORY;
-    t->determinism = rules;
-    st_fields fields;
-    st_code code = st_fields_split(loader, loader->at->rest, keys, &fields);
-    if (!code && strcmp(fields.head, "run_to_run") != 0)
+    char *head;
+    st_expression *when = NULL;
+    st_code code = st_read_head_and_when(loader, &head, &when);
+    char first[16] = "", second[16] = "";
+    const char *at = head ? head : "";
+    bool is_default = st_next_token(&at, first, sizeof first) && strcmp(first, "default") == 0 &&
+                      st_next_token(&at, second, sizeof second) && strcmp(second, "none") == 0 &&
+                      !*at;
+    if (!code && !is_default && strcmp(head, "run_to_run") != 0)
         code = st_loader_fail(loader,
                               "Write `determinism run_to_run when EXPRESSION`; what no line "
                               "grants is not deterministic.",
-                              "unknown level `%s`", fields.head);
-    if (!code)
-        code = read_when(loader, &fields, &rules[t->determinism_count - 1].when);
-    if (!code && rules[t->determinism_count - 1].when &&
-        st_expression_is_late(rules[t->determinism_count - 1].when, &t->scope))
+                              "unknown level `%s`", head);
+    if (!code && is_default)
+        code = st_check_given(loader, "`determinism default`", when, false);
+    if (!code && when && st_expression_is_late(when, &t->scope))
         code = st_loader_fail(loader, "Do not use BLOCKS_PER_SM here.",
                               "determinism must be known before compiling");
-    st_fields_release(&fields);
-    return code;
-}
-
-static st_code add_host_arg(st_loader *loader, size_t *capacity, char *name) {
-    st_template *t = loader->tmpl;
-    char **names =
-        name ? st_loader_append(loader, t->host_args, &t->host_arg_count, capacity, sizeof *names)
-             : NULL;
-    if (!names) {
-        st_free(name);
-        return st_loader_no_memory(loader);
+    st_free(head);
+    st_determinism_rule **list = is_default ? &t->default_none : &t->determinism;
+    st_determinism_rule *rules =
+        code ? NULL
+             : st_loader_append(loader, *list,
+                                is_default ? &t->default_none_count : &t->determinism_count,
+                                is_default ? &loader->default_none_capacity
+                                           : &loader->determinism_capacity,
+                                sizeof *rules);
+    if (!rules) {
+        st_expression_free(when);
+        return code ? code : ST_NO_MEMORY;
     }
-    t->host_args = names;
-    names[t->host_arg_count - 1] = name;
+    *list = rules;
+    rules[(is_default ? t->default_none_count : t->determinism_count) - 1].when = when;
     return ST_OK;
-}
-
-static bool is_host_buffer(const st_buffer *buffer) {
-    return buffer->role == ST_BUFFER_INPUT || buffer->role == ST_BUFFER_OUTPUT ||
-           buffer->role == ST_BUFFER_INOUT;
-}
-
-static bool has_host_arg(const st_template *t, const char *name) {
-    for (size_t i = 0; i < t->host_arg_count; i++)
-        if (strcmp(t->host_args[i], name) == 0)
-            return true;
-    return false;
-}
-
-st_code st_read_host_args(st_loader *loader) {
-    st_template *t = loader->tmpl;
-    const char *text = loader->at->rest;
-    size_t capacity = t->host_arg_count;
-    st_code code = ST_OK;
-    while (!code && text) {
-        char *name = st_next_item(&text);
-        int buffer = name ? st_template_buffer(t, name) : -1,
-            axis = name ? st_template_axis(t, name) : -1;
-        bool fits = (buffer >= 0 && is_host_buffer(&t->buffers[buffer])) ||
-                    (axis >= 0 && t->axes[axis].kind == ST_AXIS_SIZE);
-        if (name && (!fits || has_host_arg(t, name))) {
-            code = st_loader_fail(loader,
-                                  "List input, output and inout buffers and size axes, each once.",
-                                  "`%s` cannot stand %shere", name, fits ? "twice " : "");
-            st_free(name);
-        } else {
-            code = add_host_arg(loader, &capacity, name);
-        }
-    }
-    return code;
-}
-
-// Without host_args: inputs, inouts, outputs, sizes. With it, none of them may be missing.
-static st_code complete_host_args(st_loader *loader) {
-    static const st_buffer_role order[] = {ST_BUFFER_INPUT, ST_BUFFER_INOUT, ST_BUFFER_OUTPUT};
-    st_template *t = loader->tmpl;
-    bool given = t->host_arg_count > 0;
-    size_t capacity = t->host_arg_count;
-    st_code code = ST_OK;
-    for (size_t r = 0; r < 3; r++)
-        for (size_t i = 0; !code && i < t->buffer_count; i++) {
-            if (t->buffers[i].role != order[r] || (given && has_host_arg(t, t->buffers[i].name)))
-                continue;
-            code = given ? st_loader_fail(loader, "Add it to `host_args`.",
-                                          "`host_args` lacks the buffer `%s`", t->buffers[i].name)
-                         : add_host_arg(loader, &capacity, st_strdup(t->buffers[i].name));
-        }
-    for (size_t i = 0; !code && i < t->axis_count; i++) {
-        if (t->axes[i].kind != ST_AXIS_SIZE || (given && has_host_arg(t, t->axes[i].name)))
-            continue;
-        code = given ? st_loader_fail(loader, "Add it to `host_args`.",
-                                      "`host_args` lacks the size `%s`", t->axes[i].name)
-                     : add_host_arg(loader, &capacity, st_strdup(t->axes[i].name));
-    }
-    return code;
 }
 
 // --- the whole plan
 // --------------------------------------------------------------------------------------------
 
-static bool fills(const st_template *t, int buffer) {
-    for (size_t i = 0; i < t->reference_count; i++)
-        for (size_t j = 0; j < t->references[i].argument_count; j++)
-            if (t->references[i].arguments[j].buffer == buffer)
+static bool takes(const st_step *steps, size_t count, int buffer) {
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < steps[i].argument_count; j++)
+            if (steps[i].arguments[j].buffer == buffer)
                 return true;
     return false;
 }
@@ -455,7 +412,7 @@ static st_code check_comparisons(st_loader *loader) {
     for (size_t i = 0; i < t->compare_count; i++) {
         const int buffers[] = {t->compares[i].expected, t->compares[i].magnitude};
         for (int k = 0; k < 2; k++)
-            if (buffers[k] >= 0 && !fills(t, buffers[k]))
+            if (buffers[k] >= 0 && !takes(t->references, t->reference_count, buffers[k]))
                 return st_loader_fail(loader, "Add a `reference` that takes it as an argument.",
                                       "no reference fills the buffer `%s`",
                                       t->buffers[buffers[k]].name);
@@ -463,9 +420,62 @@ static st_code check_comparisons(st_loader *loader) {
     for (size_t i = 0; t->reference_count && i < t->buffer_count; i++) {
         bool written =
             t->buffers[i].role == ST_BUFFER_OUTPUT || t->buffers[i].role == ST_BUFFER_INOUT;
-        if (written && !is_compared(t, (int)i))
+        bool derived = t->buffers[i].role == ST_BUFFER_DERIVED;
+        bool seen = takes(t->derives, t->derive_count, (int)i);
+        if (derived && !seen)
+            return st_loader_fail(loader, "Add a `derive` that takes it as an argument.",
+                                  "nothing fills the derived buffer `%s`", t->buffers[i].name);
+        if ((derived || (written && !seen)) && !is_compared(t, (int)i))
             return st_loader_fail(loader, "Add `compare OUTPUT with EXPECTED`.",
                                   "`%s` is compared with nothing", t->buffers[i].name);
+    }
+    return ST_OK;
+}
+
+static bool uses_axis(const st_template *t, const st_expression *expression, int slot) {
+    if (!expression)
+        return false;
+    if (st_expression_uses(expression, slot))
+        return true;
+    for (size_t i = 0; i < t->let_count; i++)
+        if (st_expression_uses(expression, t->lets[i].slot) &&
+            uses_axis(t, t->lets[i].value, slot))
+            return true;
+    return false;
+}
+
+static bool step_uses(const st_template *t, const st_step *step, int slot) {
+    bool uses = uses_axis(t, step->when, slot) || uses_axis(t, step->smem, slot) ||
+                uses_axis(t, step->cluster, slot) || uses_axis(t, step->dependent, slot);
+    for (int d = 0; d < ST_MAX_DIMS; d++)
+        uses |= uses_axis(t, step->grid[d], slot) || uses_axis(t, step->block[d], slot);
+    for (size_t i = 0; i < step->argument_count; i++)
+        uses |= uses_axis(t, step->arguments[i].value, slot);
+    return uses;
+}
+
+// A header's caller knows nothing of the data, so that nothing that runs may depend on them.
+static st_code check_data_axes(st_loader *loader) {
+    const st_template *t = loader->tmpl;
+    for (size_t a = 0; a < t->axis_count; a++) {
+        const st_axis *axis = &t->axes[a];
+        for (size_t i = 0; axis->data && i < t->step_count; i++) {
+            st_directive line = {.line = t->steps[i].line};
+            if (!step_uses(t, &t->steps[i], axis->slot))
+                continue;
+            loader->at = &line;
+            st_code code = st_loader_fail(
+                loader, "Let fills, expected buffers, `height` or `bytes` depend on it, or remove `data`.",
+                "what runs depends on `%s`, which callers of the header do not know", axis->name);
+            loader->at = NULL;
+            return code;
+        }
+        for (size_t i = 0; axis->data && i < t->buffer_count; i++)
+            if (t->buffers[i].role == ST_BUFFER_TEMP && uses_axis(t, t->buffers[i].count, axis->slot))
+                return st_loader_fail(loader, "Make room for any data.",
+                                      "the size of `%s` depends on `%s`, which callers of the header "
+                                      "do not know",
+                                      t->buffers[i].name, axis->name);
     }
     return ST_OK;
 }
@@ -480,5 +490,7 @@ st_code st_check_plan(st_loader *loader) {
         return st_loader_fail(loader, "Add `// simtune: launch KERNEL grid=… block=… args=…`.",
                               "no kernel is launched");
     st_code code = check_comparisons(loader);
-    return code ? code : complete_host_args(loader);
+    if (!code)
+        code = check_data_axes(loader);
+    return code ? code : st_complete_host_args(loader);
 }

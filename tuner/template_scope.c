@@ -15,8 +15,7 @@
 // --- lets and buffers
 // --------------------------------------------------------------------------------------------
 
-// Keeps the text of an expression until all names are known.
-static st_code keep_text(st_loader *loader, const char *text, size_t length, st_directives *texts) {
+st_code st_keep_text(st_loader *loader, const char *text, size_t length, st_directives *texts) {
     st_directive *items =
         st_loader_append(loader, texts->items, &texts->count, &texts->capacity, sizeof *items);
     if (!items)
@@ -42,12 +41,12 @@ st_code st_declare_let(st_loader *loader) {
     }
     t->lets = lets;
     lets[t->let_count - 1].name = name;
-    return keep_text(loader, text, strlen(text), &loader->let_texts);
+    return st_keep_text(loader, text, strlen(text), &loader->let_texts);
 }
 
 static st_code read_buffer_role(st_loader *loader, const char *token, st_buffer_role *role) {
-    static const char *const names[] = {"input", "output",   "inout",
-                                        "temp",  "expected", "magnitude"};
+    static const char *const names[] = {"input",    "output",    "inout",  "temp",
+                                        "expected", "magnitude", "derived"};
     enum { COUNT = sizeof names / sizeof *names };
     for (int i = 0; i < COUNT; i++)
         if (strcmp(token, names[i]) == 0) {
@@ -57,19 +56,6 @@ static st_code read_buffer_role(st_loader *loader, const char *token, st_buffer_
     char remedy[160];
     st_loader_suggest(token, names, COUNT, "roles", remedy, sizeof remedy);
     return st_loader_fail(loader, remedy, "unknown role `%s` of a buffer", token);
-}
-
-static st_code read_fill(st_loader *loader, const char *token, st_buffer *buffer) {
-    static const char *const fills[] = {"values", "zero"};
-    char remedy[160];
-    for (size_t i = 0; i < 2; i++)
-        if (strcmp(token, fills[i]) == 0) {
-            st_free(buffer->fill);
-            buffer->fill = st_strdup(token);
-            return buffer->fill ? ST_OK : st_loader_no_memory(loader);
-        }
-    st_loader_suggest(token, fills, 2, "fills", remedy, sizeof remedy);
-    return st_loader_fail(loader, remedy, "unknown fill `%s`", token);
 }
 
 // "[fill F] [guard]", up to the next "NAME :" or the end.
@@ -88,13 +74,10 @@ static st_code read_buffer_options(st_loader *loader, const char **text, st_buff
         }
         if (strcmp(token, "fill") != 0)
             return st_loader_fail(loader,
-                                  "Behind TYPE[COUNT] may stand `fill values`, `fill zero` "
-                                  "and `guard`, then the next buffer.",
+                                  "Behind TYPE[COUNT] may stand `fill FILL` and `guard`, then the "
+                                  "next buffer.",
                                   "`%s` is not known to `buffer`", token);
-        if (!st_next_token(&at, token, sizeof token))
-            return st_loader_fail(loader, "Write `fill values` or `fill zero`.",
-                                  "`fill` without a word");
-        st_code code = read_fill(loader, token, buffer);
+        st_code code = st_read_fill(loader, &at, buffer);
         if (code)
             return code;
         *text = at;
@@ -134,7 +117,9 @@ static st_code read_buffer_head(st_loader *loader, const char **text, st_buffer 
     if (!buffer->type_word || !buffer->fill)
         return st_loader_no_memory(loader);
     *text = close + 1;
-    return keep_text(loader, open + 1, (size_t)(close - open - 1), &loader->buffer_texts);
+    code = st_keep_text(loader, "", 0, &loader->fill_texts);
+    return code ? code
+                : st_keep_text(loader, open + 1, (size_t)(close - open - 1), &loader->buffer_texts);
 }
 
 // One or several on a line.
@@ -262,6 +247,22 @@ static st_code check_buffer_name(st_loader *loader, size_t index) {
     return ST_OK;
 }
 
+// Scalars are no names of expressions, but they share `args` and the host function with buffers.
+static st_code check_scalar_name(st_loader *loader, size_t index) {
+    const st_template *t = loader->tmpl;
+    const char *name = t->scalars[index].name;
+    bool taken = false;
+    for (size_t i = 0; i < index; i++)
+        taken |= strcasecmp(t->scalars[i].name, name) == 0;
+    for (size_t i = 0; i < t->buffer_count; i++)
+        taken |= strcasecmp(t->buffers[i].name, name) == 0;
+    for (size_t i = 0; i < t->scope.count; i++)
+        taken |= !t->scope.names[i].is_constant && strcasecmp(t->scope.names[i].name, name) == 0;
+    return taken ? st_loader_fail(loader, "Rename one of them.",
+                                  "the scalar `%s` has the name of something else", name)
+                 : ST_OK;
+}
+
 static const st_directive *line_of(const st_directives *directives, const char *word,
                                    size_t index) {
     for (size_t i = 0; i < directives->count; i++)
@@ -297,6 +298,10 @@ st_code st_build_scope(st_loader *loader, const st_directives *directives) {
             code = add_made_name(loader, "name", "align_", t->buffers[i].name,
                                  &t->buffers[i].align_slot);
     }
+    for (size_t i = 0; !code && i < t->scalar_count; i++) {
+        loader->at = &loader->scalar_texts.items[i];
+        code = check_scalar_name(loader, i);
+    }
     if (!code)
         code = add_to_scope(loader, "name", (st_name){.name = "BLOCKS_PER_SM", .is_late = true},
                             &t->slot_blocks_per_sm);
@@ -323,7 +328,7 @@ st_code st_define_lets(st_loader *loader) {
     return ST_OK;
 }
 
-static bool is_type_word(const st_template *t, const char *word) {
+bool st_is_type_word(const st_template *t, const char *word) {
     const char *axis = NULL;
     for (size_t i = 0; i < t->axis_count; i++)
         if (t->axes[i].kind == ST_AXIS_TYPE)
@@ -339,7 +344,7 @@ st_code st_define_buffers(st_loader *loader) {
     for (size_t i = 0; i < t->buffer_count; i++) {
         st_buffer *buffer = &t->buffers[i];
         loader->at = &loader->buffer_texts.items[i];
-        if (!is_type_word(t, buffer->type_word))
+        if (!st_is_type_word(t, buffer->type_word))
             return st_loader_fail(loader,
                                   "Types are f32 f64 i32 u32 i64 u64 f16 bf16 u8, the name T of a "
                                   "type axis, and reference_T.",
@@ -351,6 +356,9 @@ st_code st_define_buffers(st_loader *loader) {
         if (buffer->role != ST_BUFFER_TEMP && st_expression_is_late(buffer->count, &t->scope))
             return st_loader_fail(loader, "Only temp buffers may depend on BLOCKS_PER_SM.",
                                   "the size of `%s` is known only after compiling", buffer->name);
+        code = st_define_fill(loader, buffer, loader->fill_texts.items[i].rest);
+        if (code)
+            return code;
     }
     return ST_OK;
 }

@@ -39,7 +39,9 @@ static void add_sizes(const char *problem, st_choice *choice, size_t axis)
         char named[128];
         snprintf(named, sizeof named, "%s=", tmpl->axes[axis].name);
         const char *at = strstr(problem, named);
-        if (tmpl->axes[axis].kind == ST_AXIS_SIZE && !(at && (at == problem || at[-1] == ' ')))
+        while (at && at != problem && at[-1] != ' ') // "n=" of "pattern=random" is another's
+            at = strstr(at + 1, named);
+        if (tmpl->axes[axis].kind == ST_AXIS_SIZE && !at)
             break;
     }
     if (axis == tmpl->axis_count) {

@@ -24,10 +24,25 @@ static const st_option tuning[] = {
 };
 static const st_option *const tables[] = {common, tuning, NULL};
 
+static bool has_empty_word(const char *value)
+{
+    size_t length = strlen(value);
+    return !length || value[0] == ',' || value[length - 1] == ',' || strstr(value, ",,");
+}
+
 static void check_list(const st_parsed *parsed, const char *name, bool split)
 {
     st_list list;
-    FUZZ_MUST(st_parsed_list(parsed, name, split, &list, NULL) == ST_OK, "no memory for a list");
+    st_error error = {0};
+    bool empty = false;
+    for (size_t i = 0; i < parsed->given_count; i++)
+        if (strcmp(parsed->given[i].option->name, name) == 0 && parsed->given[i].option->value)
+            empty = empty || has_empty_word(parsed->given[i].value);
+    st_code code = st_parsed_list(parsed, name, split, &list, &error);
+    FUZZ_MUST(code == (split && empty ? ST_USAGE : ST_OK), "the list of --%s ends with %d", name, (int)code);
+    if (code != ST_OK)
+        fuzz_check_error(code, &error);
+    FUZZ_MUST(code == ST_OK || !list.count, "a list that was refused has items");
     for (size_t i = 0; i < list.count; i++)
         FUZZ_MUST(*list.items[i] && !(split && strchr(list.items[i], ',')),
                   "an item of the list is `%s`", list.items[i]);
@@ -40,7 +55,8 @@ static void check_parsed(const st_parsed *parsed, char *const *arguments, size_t
     FUZZ_MUST(parsed->given_count + parsed->word_count <= count, "more came out than went in");
     for (size_t i = 0; i < parsed->given_count; i++) {
         const struct st_given *given = &parsed->given[i];
-        FUZZ_MUST(given->value, "--%s has no value", given->option->name);
+        FUZZ_MUST(given->value && (given->value[0] || !given->option->value), "--%s has no value",
+                  given->option->name);
         bool inside = !given->option->value;
         for (size_t a = 0; a < count && !inside; a++) // the value is an argument or its tail
             inside =

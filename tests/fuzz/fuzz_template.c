@@ -96,6 +96,12 @@ static bool is_allowed(const st_template *tmpl, const st_problem *problem, const
             *fails = true;
         allowed = allowed && value;
     }
+    for (size_t i = 0; i < tmpl->prune_count; i++) { // no parameter's values were named
+        int64_t value = 1;
+        if (st_bindings_evaluate(&bindings, tmpl->prunes[i], 1, &value, NULL) != ST_OK)
+            *fails = true;
+        allowed = allowed && value;
+    }
     st_bindings_release(&bindings);
     return allowed;
 }
@@ -175,6 +181,46 @@ static void check_plan(const st_template *tmpl, const st_problem *problem, const
     st_bindings_release(&bindings);
 }
 
+// References, derives and promises, on buffers that are off their alignment; what a worker takes.
+static void check_plain_plan(const st_template *tmpl, const st_problem *problem, const st_config *config,
+                             char *const *names)
+{
+    st_error error = {0};
+    st_bindings bindings;
+    st_plan_kernels references = {0}, derives = {0};
+    st_plan plan = {0};
+    st_plan_buffer *buffers = NULL, *again = NULL;
+    int(*pairs)[2] = NULL;
+    size_t count = 0;
+    if (st_bindings_make(tmpl, problem, config, &facts, &bindings, &error) != ST_OK)
+        return;
+    st_plan_align(&bindings, ST_MISALIGN_INPUTS | 1);
+    st_code code = st_bindings_late(&bindings, 1, &error);
+    if (!code)
+        code = st_plan_plain_kernels(&bindings, names, &references, &derives, &error);
+    if (!code)
+        code = st_plan_make(&bindings, tmpl->derives, tmpl->derive_count, &derives, &plan, &error);
+    if (!code)
+        code = st_plan_in_places(&bindings, &pairs, &count, &error);
+    if (!code)
+        code = st_plan_buffers(&bindings, ST_MISALIGN_OUTPUTS | 1, &buffers, &error);
+    if (code) {
+        fuzz_check_error(code, &error);
+    } else {
+        json_t *json = st_plan_buffers_encode(buffers, tmpl->buffer_count);
+        code = st_plan_buffers_decode(json, &again, &count, &error);
+        FUZZ_MUST(code == ST_OK && count == tmpl->buffer_count, "a worker refuses the buffers: %s", error.what);
+        json_decref(json);
+    }
+    st_free(again);
+    st_free(buffers);
+    st_free(pairs);
+    st_plan_release(&plan);
+    st_plan_kernels_release(&references);
+    st_plan_kernels_release(&derives);
+    st_bindings_release(&bindings);
+}
+
 static void check_program(const st_template *tmpl, const st_problem *problem,
                           const st_config *config)
 {
@@ -190,8 +236,24 @@ static void check_program(const st_template *tmpl, const st_problem *problem,
     code = st_reference_program_make(tmpl, problem, &program, &error);
     if (code)
         fuzz_check_error(code, &error);
-    else
+    else {
+        check_plain_plan(tmpl, problem, config, program.kernels);
         st_program_release(&program);
+    }
+}
+
+// What the directives say of a problem: always an answer.
+static void check_problem(const st_template *tmpl, const st_problem *problem)
+{
+    const st_expression *rule = st_problem_broken_rule(tmpl, problem, &facts);
+    FUZZ_MUST(!rule || tmpl->problem_rule_count, "a rule is broken that is not there");
+    FUZZ_MUST(!st_problem_default_none(tmpl, problem) || tmpl->default_none_count, "a default is not there");
+    const st_host_list *list = st_problem_host_list(tmpl, problem);
+    FUZZ_MUST(list >= tmpl->host_lists && list < tmpl->host_lists + tmpl->host_list_count, "no list of arguments holds");
+    for (size_t i = 0; i < tmpl->scalar_count; i++)
+        FUZZ_MUST(st_problem_scalar_type(tmpl, problem, &tmpl->scalars[i]) < ST_TYPE_COUNT, "a scalar has no type");
+    const char *pattern = st_problem_host_name(tmpl, problem);
+    FUZZ_MUST(!pattern || *pattern, "an empty name");
 }
 
 static void check_emission(const st_template *tmpl, const st_problem *problem,
@@ -240,6 +302,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_default(tmpl, &config);
     if (combinations(tmpl) <= COMBINATIONS_MOST)
         check_space(tmpl, &problem);
+    check_problem(tmpl, &problem);
     check_program(tmpl, &problem, &config);
     check_emission(tmpl, &problem, &config);
     st_template_free(tmpl);

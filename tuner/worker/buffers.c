@@ -23,6 +23,8 @@ static uint64_t allocation_bytes(const wk_buffer *buffer, uint64_t elements)
 
 st_gpu_pointer wk_buffer_pointer(const wk_buffer *buffer, uint32_t copy)
 {
+    if (buffer->same)
+        return wk_buffer_pointer(buffer->same, 0);
     st_gpu_pointer base = copy && copy <= buffer->copies ? buffer->copy_bases[copy - 1] : buffer->base;
     return base + FRONT_GUARD + (uint64_t)buffer->spec.misalign * wk_element_bytes(buffer);
 }
@@ -152,16 +154,32 @@ st_code wk_buffer_check(st_worker *worker, const wk_buffer *buffer, uint64_t ele
     return code;
 }
 
+// The kinds of simtune_support_fill; "values" (and what has no name here) is exact or random.
+static int fill_kind(const st_worker *worker, const char *fill)
+{
+    static const char *const names[] = {"zero",  "distinct", "flags",  "flag_bits",
+                                        "below", "nonzero",  "offsets"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(fill, names[i]) == 0)
+            return 2 + (int)i;
+    return worker->data == ST_DATA_EXACT ? 0 : 1;
+}
+
 static st_code fill(st_worker *worker, wk_buffer *buffer, st_gpu_pointer at, size_t index,
                     st_error *error)
 {
     int type = (int)buffer->spec.type;
-    int kind = strcmp(buffer->spec.fill, "zero") == 0 ? 2 : worker->data == ST_DATA_EXACT ? 0 : 1;
+    int kind = fill_kind(worker, buffer->spec.fill);
     uint64_t seed = 0x51312e7u + index; // any fixed seed: the same data on every run
     uint64_t count = buffer->spec.count, rotation = worker->rotation;
-    void *arguments[] = {&at, &count, &type, &kind, &seed, &rotation};
-    static const size_t sizes[] = {8, 8, 4, 4, 8, 8};
-    return wk_support_launch(worker, SUPPORT_FILL, count, arguments, sizes, 6, error);
+    int64_t values[3];
+    memcpy(values, buffer->spec.fill_values, sizeof values);
+    if (strcmp(buffer->spec.fill, "flag_bits") == 0 && buffer->spec.fill_value_count < 3)
+        values[2] = (int64_t)(count * 32);
+    void *arguments[] = {&at,   &count,    &type,      &kind,      &seed,
+                         &rotation, &values[0], &values[1], &values[2]};
+    static const size_t sizes[] = {8, 8, 4, 4, 8, 8, 8, 8, 8};
+    return wk_support_launch(worker, SUPPORT_FILL, count, arguments, sizes, 9, error);
 }
 
 st_code wk_data_prepare(st_worker *worker, st_data data, uint64_t rotation, st_error *error)
@@ -187,6 +205,11 @@ st_code wk_data_prepare(st_worker *worker, st_data data, uint64_t rotation, st_e
         code = worker->ops->synchronize(worker->gpu, error);
     worker->data_known = code == ST_OK;
     return code;
+}
+
+st_code wk_input_into(st_worker *worker, size_t input, const wk_buffer *to, st_error *error)
+{
+    return fill(worker, &worker->buffers[input], wk_buffer_pointer(to, 0), input, error);
 }
 
 static st_code copy_one(st_worker *worker, size_t index, uint32_t copies, st_error *error)

@@ -47,11 +47,44 @@ void wk_candidate_release(st_worker *worker, wk_candidate *candidate)
     *candidate = (wk_candidate){0};
 }
 
+// A whole number as a half-precision number of `exponent_bits`, to nearest even; beyond the largest: infinity.
+static uint16_t half_bits(int64_t value, int exponent_bits)
+{
+    int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    uint16_t sign = value < 0 ? 0x8000 : 0;
+    uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (size == 0)
+        return 0;
+    int exponent = 63 - __builtin_clzll(size);
+    int shift = exponent - mantissa_bits;
+    if (shift > 0) {
+        uint64_t half = (uint64_t)1 << (shift - 1), rest = size & (2 * half - 1);
+        size >>= shift;
+        size += rest > half || (rest == half && (size & 1));
+    } else
+        size <<= -shift;
+    // A mantissa that was rounded up to 2 carries into the exponent.
+    uint64_t bits = ((uint64_t)(exponent + bias - 1) << mantissa_bits) + size;
+    uint64_t infinity = (((uint64_t)1 << exponent_bits) - 1) << mantissa_bits;
+    return (uint16_t)(sign | (bits < infinity ? bits : infinity));
+}
+
+// Bytes of a buffer that this plan uses: temp buffers hold as much as the largest plan so far wanted.
+static size_t used_bytes(const st_worker *worker, const wk_candidate *candidate, int index)
+{
+    const wk_buffer *buffer = &worker->buffers[index];
+    const uint64_t *temps = candidate->plan.temp_counts;
+    uint64_t count = temps && temps[index] ? temps[index] : buffer->spec.count;
+    return (size_t)count * wk_element_bytes(buffer);
+}
+
 // A value as its type stands in memory, at most 8 bytes.
 static void value_bytes(st_type_id type, int64_t value, uint64_t *out)
 {
     *out = 0;
-    if (type == ST_F32) {
+    if (type == ST_F16 || type == ST_BF16)
+        *out = half_bits(value, type == ST_F16 ? 5 : 8);
+    else if (type == ST_F32) {
         float number = (float)value;
         memcpy(out, &number, sizeof number);
     } else if (type == ST_F64) {
@@ -66,13 +99,14 @@ static st_code run_launch(st_worker *worker, const wk_candidate *candidate,
 {
     uint64_t values[MOST_ARGUMENTS];
     void *arguments[MOST_ARGUMENTS];
-    size_t sizes[MOST_ARGUMENTS];
+    size_t sizes[MOST_ARGUMENTS], used[MOST_ARGUMENTS];
     if (step->argument_count > MOST_ARGUMENTS)
         return st_fail(error, ST_FAILED, "pass fewer arguments", "a launch has %u arguments, at most %d",
                        step->argument_count, MOST_ARGUMENTS);
     for (uint32_t i = 0; i < step->argument_count; i++) {
         const st_plan_argument *argument = &step->arguments[i];
         arguments[i] = &values[i];
+        used[i] = argument->buffer >= 0 ? used_bytes(worker, candidate, argument->buffer) : 0;
         if (argument->buffer >= 0) {
             values[i] = wk_buffer_pointer(&worker->buffers[argument->buffer], copy);
             sizes[i] = sizeof(st_gpu_pointer);
@@ -89,6 +123,7 @@ static st_code run_launch(st_worker *worker, const wk_candidate *candidate,
                         .dependent = step->dependent,
                         .arguments = arguments,
                         .argument_sizes = sizes,
+                        .buffer_bytes = used,
                         .argument_count = step->argument_count};
     return worker->ops->launch(worker->gpu, &launch, error);
 }

@@ -64,13 +64,34 @@ static json_t *append_or_drop(json_t *list, json_t *item)
 json_t *st_plan_buffers_encode(const st_plan_buffer *buffers, size_t count)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < count && list; i++)
+    for (size_t i = 0; i < count && list; i++) {
+        json_t *values = json_array();
+        for (uint32_t k = 0; k < buffers[i].fill_value_count && values; k++)
+            values = append_or_drop(values, json_integer((json_int_t)buffers[i].fill_values[k]));
         list = append_or_drop(
-            list, json_pack("{s:s, s:i, s:i, s:I, s:s, s:i}", "name", buffers[i].name, "role",
+            list, json_pack("{s:s, s:i, s:i, s:I, s:s, s:i, s:o}", "name", buffers[i].name, "role",
                             buffers[i].role, "type", (int)buffers[i].type, "count",
                             (json_int_t)buffers[i].count, "fill", buffers[i].fill, "misalign",
-                            (int)buffers[i].misalign));
+                            (int)buffers[i].misalign, "fill_values", values));
+    }
     return list;
+}
+
+// Absent is none.
+static st_code decode_fill_values(const json_t *json, st_plan_buffer *out, st_error *error)
+{
+    const json_t *values = json_object_get(json, "fill_values");
+    enum { MOST = sizeof out->fill_values / sizeof out->fill_values[0] };
+    if (values && (!json_is_array(values) || json_array_size(values) > MOST))
+        return st_fail(error, ST_FAILED, NULL, "a fill has at most %d arguments", MOST);
+    out->fill_value_count = (uint32_t)json_array_size(values);
+    for (uint32_t i = 0; i < out->fill_value_count; i++) {
+        const json_t *value = json_array_get(values, i);
+        if (!json_is_integer(value))
+            return st_fail(error, ST_FAILED, NULL, "an argument of a fill is no number");
+        out->fill_values[i] = json_integer_value(value);
+    }
+    return ST_OK;
 }
 
 static st_code decode_buffer(const json_t *json, st_plan_buffer *out, st_error *error)
@@ -80,13 +101,15 @@ static st_code decode_buffer(const json_t *json, st_plan_buffer *out, st_error *
     if (code == ST_OK)
         code = get_text(json, "fill", out->fill, sizeof out->fill, error);
     if (code == ST_OK)
-        code = get_within(json, "role", 0, 5, &role, error);
+        code = get_within(json, "role", 0, 6, &role, error);
     if (code == ST_OK)
         code = get_within(json, "type", 0, ST_TYPE_COUNT - 1, &type, error);
     if (code == ST_OK)
         code = get_within(json, "count", 0, INT64_MAX / 16, &count, error);
     if (code == ST_OK)
         code = get_within(json, "misalign", 0, 255, &misalign, error);
+    if (code == ST_OK)
+        code = decode_fill_values(json, out, error);
     if (code != ST_OK)
         return code;
     out->role = (int)role;

@@ -7,11 +7,15 @@
 //   open     {backend, ordinal}                        → opened {facts, tick_ns, free_bytes, total_bytes}
 //   support  {kernels} + module                        → ready
 //   problem  {buffers, kernels, plan} + module         → ready {rotation}, or too_big {wanted, free}
-//                                                        the module is the references'; blob may be empty
+//                                                        the module is the references' and derives'; blob may be
+//                                                        empty
 //   load     {candidate, kernels, module} + module     → loaded {kernels}, or need_module when the blob was left
 //                                                        out and the worker does not hold that key (0: never held)
 //   plan     {candidate, plan}                         → ready
-//   verify   {candidate, data, rotation, compares}     → verified {verdict}
+//   verify   {candidate, data, rotation, compares, derive, in_place} → verified {verdict}
+//                                                        derive: a plan of the problem's kernels that fills derived
+//                                                        buffers (may be absent); in_place: pairs of input and output
+//                                                        that are one memory in a further run (may be absent)
 //   capture  {candidate, data, rotation}               → ready   its outputs become what others must equal
 //   time     {candidate, cache, samples, drop}         → timed {state} + float64 ns
 //   race     {candidates, cache, rounds, seed}         → timed {state} + float64 ns [round][candidate]
@@ -38,7 +42,8 @@ typedef struct st_plan_buffer {
     int role;            // st_buffer_role of tuner/template.h
     st_type_id type;
     uint64_t count;      // elements; temp buffers of candidates grow as needed
-    char fill[32];
+    char fill[32];       // "values", "zero", "flags" …
+    int64_t fill_values[3]; uint32_t fill_value_count; // its arguments
     uint32_t misalign;   // elements that the pointer is moved off its 256-byte alignment
     // Only inputs are rotated over copies when a sample takes a batch of runs.
 } st_plan_buffer;
@@ -109,7 +114,8 @@ typedef struct st_verdict {
     uint64_t mismatches, checked;
     uint64_t first_index;
     double got, expected, bound; // at first_index; NaN unknown
-    char what[32];   // "value", "guard" (wrote beyond a buffer), "unwritten" (output holds the fill), "repeat"
+    char what[32];   // "value", "guard" (wrote beyond a buffer), "unwritten" (output holds the fill), "repeat",
+                     // "in place"
     char output[64]; // buffer
 } st_verdict;
 json_t *st_verdict_encode(const st_verdict *verdict);

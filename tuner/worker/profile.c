@@ -4,7 +4,7 @@
 #include "cupti/counters.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
-#include "tuner/worker/worker_internal.h"
+#include "tuner/worker/profile_internal.h"
 
 #include <math.h>
 
@@ -43,8 +43,7 @@ static st_code need_profiler(st_worker *worker, st_error *error)
         return st_fail(error, ST_FAILED, NULL, "this worker times: it must not profile");
     st_counters_state state = ST_COUNTERS_FAILED;
     if (wk_emulated(worker))
-        return st_fail(error, ST_DENIED, "the emulated device has none: use a real GPU",
-                       "counters are %s", st_counters_state_name(ST_COUNTERS_UNSUPPORTED));
+        return wk_emulated_counters_allowed(error);
     st_code code = st_profiler_open(worker->ops->native_context(worker->gpu), worker->facts.ordinal,
                                     &worker->profiler, &state, error);
     if (code != ST_OK && state != ST_COUNTERS_ALLOWED)
@@ -95,8 +94,12 @@ st_code wk_stalls(st_worker *worker, const st_frame *request, wk_reply *reply, s
     if (code != ST_OK)
         return code;
     profiled_run run = {worker, candidate};
-    code = st_profiler_stalls(worker->profiler, run_once, &run, request->blob, request->blob_length,
-                              (uint64_t)(minimum > 0 ? minimum : 0), &profile, error);
+    uint64_t least = (uint64_t)(minimum > 0 ? minimum : 0);
+    if (wk_emulated(worker))
+        code = wk_emulated_stalls(worker, make_cold, run_once, &run, least, &profile, error);
+    else
+        code = st_profiler_stalls(worker->profiler, run_once, &run, request->blob, request->blob_length, least,
+                                  &profile, error);
     if (code == ST_OK && !(reply->json = encode_stalls(&profile)))
         code = st_fail_memory(error, "writing a profile");
     st_stall_profile_release(&profile);
@@ -141,7 +144,7 @@ st_code wk_counters(st_worker *worker, const st_frame *request, wk_reply *reply,
     size_t name_count = 0, count = 0;
     profiled_run *runs = NULL;
     void **contexts = NULL;
-    double *values = NULL, seconds = NAN;
+    double *values = NULL, seconds = wk_emulated(worker) ? 0 : NAN;
     st_code code = st_json_get_array(request->json, "candidates", &ids, error);
     if (code == ST_OK)
         code = read_names(request->json, &names, &name_count, error);
@@ -164,7 +167,9 @@ st_code wk_counters(st_worker *worker, const st_frame *request, wk_reply *reply,
         if (!runs[i].candidate || !runs[i].candidate->plan.temp_counts)
             code = st_fail(error, ST_FAILED, NULL, "a candidate to count is not loaded or has no plan");
     }
-    if (code == ST_OK)
+    if (code == ST_OK && wk_emulated(worker))
+        code = wk_emulated_counters(worker, make_cold, run_once, contexts, count, names, name_count, values, error);
+    else if (code == ST_OK)
         code = st_profiler_counters(worker->profiler, run_once, contexts, count, names, name_count, values,
                                     &seconds, error);
     if (code == ST_OK)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verification of one candidate (DESIGN.md §7.2). Invariants: 1. on exact data the candidate runs twice, first
 // over temporary storage and outputs of 0xFF, then over what its first run left, and must be right both times;
-// 2. only counts and the first mismatch come back; 3. fences are checked after each run.
+// where that is promised, it runs a third time in place, on all data; 2. only counts and the first mismatch come
+// back; 3. fences are checked after each run; 4. derived buffers are made anew, over 0xFF, from each run's outputs.
 //
 // The bound of a float result (PRIMITIVES, after Higham, Accuracy and Stability of Numerical Algorithms,
 // 2nd ed., 4.2, and Higham and Mary 2019 for the probabilistic term):
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROLE_OUTPUT = 1, ROLE_INOUT = 2, ROLE_TEMP = 3 };
+enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_INOUT, ROLE_TEMP, ROLE_DERIVED = 6 };
 
 typedef struct rule {
     int kind; // of simtune_support_compare
@@ -44,12 +45,13 @@ static rule rule_of(const st_worker *worker, const st_plan_compare *compare)
     return made;
 }
 
-static st_code compare_one(st_worker *worker, const st_plan_compare *compare,
+static st_code compare_one(st_worker *worker, const st_plan_compare *compare, bool in_place,
                            wk_compare_result *result, st_error *error)
 {
     const wk_buffer *output = &worker->buffers[compare->output];
     const wk_buffer *expected = compare->expected >= 0 ? &worker->buffers[compare->expected] : NULL;
     rule how = rule_of(worker, compare);
+    how.kind |= in_place ? 4 : 0;
     st_gpu_pointer out_at = wk_buffer_pointer(output, 0);
     st_gpu_pointer expected_at = expected ? wk_buffer_pointer(expected, 0)
                                           : worker->captured[compare->output];
@@ -93,13 +95,25 @@ static bool is_unwritten(st_worker *worker, const wk_buffer *buffer, uint64_t in
     return true;
 }
 
-static st_code judge_outputs(st_worker *worker, const st_plan_compare *compares, size_t count,
-                             bool repeat, st_verdict *verdict, st_error *error)
+// What one request looks at.
+typedef struct check {
+    st_plan_compare *compares;
+    size_t count;
+    wk_candidate derive;   // the references' kernels with a plan of its own; no steps: none
+    int (*in_places)[2];
+    size_t in_place_count;
+} check;
+
+typedef enum run_kind { RUN_FIRST, RUN_AGAIN, RUN_IN_PLACE } run_kind;
+
+static st_code judge_outputs(st_worker *worker, const check *of, run_kind kind, st_verdict *verdict,
+                             st_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
+    const st_plan_compare *compares = of->compares;
+    for (size_t i = 0; i < of->count; i++) {
         const wk_buffer *output = &worker->buffers[compares[i].output];
         wk_compare_result result;
-        st_code code = compare_one(worker, &compares[i], &result, error);
+        st_code code = compare_one(worker, &compares[i], kind == RUN_IN_PLACE, &result, error);
         if (code != ST_OK)
             return code;
         verdict->checked += output->spec.count;
@@ -110,9 +124,10 @@ static st_code judge_outputs(st_worker *worker, const st_plan_compare *compares,
         verdict->got = result.got;
         verdict->expected = result.expected;
         verdict->bound = result.bound;
-        const char *what = repeat                                        ? "repeat"
+        const char *what = kind == RUN_AGAIN      ? "repeat"
+                           : kind == RUN_IN_PLACE ? "in place"
                            : is_unwritten(worker, output, result.first) ? "unwritten"
-                                                                         : "value";
+                                                                          : "value";
         snprintf(verdict->what, sizeof verdict->what, "%s", what);
         snprintf(verdict->output, sizeof verdict->output, "%s", output->spec.name);
     }
@@ -146,7 +161,7 @@ static st_code poison(st_worker *worker, st_error *error)
     st_code code = ST_OK;
     for (size_t i = 0; i < worker->buffer_count && code == ST_OK; i++) {
         int role = worker->buffers[i].spec.role;
-        if (role == ROLE_OUTPUT || role == ROLE_TEMP)
+        if (role == ROLE_OUTPUT || role == ROLE_TEMP || role == ROLE_DERIVED)
             code = wk_buffer_poison(worker, &worker->buffers[i], error);
     }
     return code;
@@ -179,36 +194,110 @@ static st_code begin(st_worker *worker, const st_frame *request, wk_candidate **
     return code;
 }
 
-static st_code run_and_judge(st_worker *worker, const wk_candidate *candidate,
-                             const st_plan_compare *compares, size_t count, bool repeat,
-                             st_verdict *verdict, st_error *error)
+// From the outputs of the run, over 0xFF.
+static st_code derive(st_worker *worker, const check *of, st_error *error)
+{
+    st_code code = ST_OK;
+    for (size_t i = 0; i < worker->buffer_count && code == ST_OK; i++)
+        if (worker->buffers[i].spec.role == ROLE_DERIVED)
+            code = wk_buffer_poison(worker, &worker->buffers[i], error);
+    return code == ST_OK ? wk_plan_run(worker, &of->derive, 0, error) : code;
+}
+
+static st_code run_and_judge(st_worker *worker, const wk_candidate *candidate, const check *of,
+                             run_kind kind, st_verdict *verdict, st_error *error)
 {
     st_code code = wk_plan_run(worker, candidate, 0, error);
+    for (size_t i = 0; i < worker->buffer_count; i++)
+        worker->buffers[i].same = NULL;
+    if (code == ST_OK && of->derive.plan.step_count)
+        code = derive(worker, of, error);
     if (code == ST_OK)
         code = worker->ops->synchronize(worker->gpu, error);
     if (code == ST_OK)
-        code = judge_outputs(worker, compares, count, repeat, verdict, error);
+        code = judge_outputs(worker, of, kind, verdict, error);
     if (code == ST_OK)
         code = judge_fences(worker, &candidate->plan, verdict, error);
     return code;
 }
 
+// Buffers of different alignments are not the same memory: what runs was chosen by both.
+static bool can_be_one(const st_worker *worker, const int pair[2])
+{
+    return worker->buffers[pair[0]].spec.misalign == worker->buffers[pair[1]].spec.misalign;
+}
+
+// The input's data stand in the output, and the kernels get that for both.
+static st_code run_in_place(st_worker *worker, const wk_candidate *candidate, const check *of, size_t which,
+                            st_verdict *verdict, st_error *error)
+{
+    wk_buffer *input = &worker->buffers[of->in_places[which][0]];
+    const wk_buffer *output = &worker->buffers[of->in_places[which][1]];
+    if (input->spec.role != ROLE_INPUT || output->spec.role != ROLE_OUTPUT ||
+        input->spec.type != output->spec.type || input->spec.count > output->spec.count)
+        return st_fail(error, ST_FAILED, "remove `in_place`, or give both the same type and size",
+                       "%s and %s cannot be the same memory", input->spec.name, output->spec.name);
+    st_code code = poison(worker, error);
+    if (code == ST_OK)
+        code = wk_input_into(worker, (size_t)of->in_places[which][0], output, error);
+    if (code != ST_OK)
+        return code;
+    input->same = output;
+    return run_and_judge(worker, candidate, of, RUN_IN_PLACE, verdict, error);
+}
+
+static st_code read_in_places(const st_worker *worker, const json_t *list, check *out, st_error *error)
+{
+    size_t count = json_array_size(list);
+    if (list && !json_is_array(list))
+        return st_fail(error, ST_FAILED, NULL, "\"in_place\" is no list");
+    out->in_places = st_calloc(count + 1, sizeof *out->in_places);
+    if (!out->in_places)
+        return st_fail_memory(error, "reading a request");
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const json_t *value = json_array_get(json_array_get(list, i), k);
+            json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+            if (number < 0 || number >= (json_int_t)worker->buffer_count)
+                return st_fail(error, ST_FAILED, NULL, "\"in_place\" is not pairs of buffers");
+            out->in_places[i][k] = (int)number;
+        }
+    out->in_place_count = count;
+    return ST_OK;
+}
+
+static st_code read_check(const st_worker *worker, const json_t *request, check *out, st_error *error)
+{
+    st_code code = st_plan_compares_decode(json_object_get(request, "compares"), worker->buffer_count,
+                                           &out->compares, &out->count, error);
+    const json_t *plan = json_object_get(request, "derive");
+    if (code == ST_OK && plan)
+        code = st_plan_decode(plan, worker->buffer_count, worker->reference.kernel_count, &out->derive.plan,
+                              error);
+    out->derive.kernels = worker->reference.kernels; // borrowed
+    out->derive.kernel_count = worker->reference.kernel_count;
+    return code == ST_OK ? read_in_places(worker, json_object_get(request, "in_place"), out, error) : code;
+}
+
 st_code wk_verify(st_worker *worker, const st_frame *request, wk_reply *reply, st_error *error)
 {
     wk_candidate *candidate;
-    st_plan_compare *compares = NULL;
-    size_t count;
+    check of = {0};
     st_verdict verdict = {.got = NAN, .expected = NAN, .bound = NAN};
     st_code code = begin(worker, request, &candidate, error);
     if (code == ST_OK)
-        code = st_plan_compares_decode(json_object_get(request->json, "compares"),
-                                       worker->buffer_count, &compares, &count, error);
+        code = read_check(worker, request->json, &of, error);
     if (code == ST_OK)
-        code = run_and_judge(worker, candidate, compares, count, false, &verdict, error);
+        code = run_and_judge(worker, candidate, &of, RUN_FIRST, &verdict, error);
     // Random data tell nothing of leftovers that exact data did not.
     if (code == ST_OK && !verdict.mismatches && !has_inout(worker) && worker->data == ST_DATA_EXACT)
-        code = run_and_judge(worker, candidate, compares, count, true, &verdict, error);
-    st_free(compares);
+        code = run_and_judge(worker, candidate, &of, RUN_AGAIN, &verdict, error);
+    for (size_t i = 0; i < of.in_place_count && code == ST_OK && !verdict.mismatches && !has_inout(worker); i++)
+        if (can_be_one(worker, of.in_places[i]))
+            code = run_in_place(worker, candidate, &of, i, &verdict, error);
+    st_free(of.compares);
+    st_free(of.in_places);
+    st_plan_release(&of.derive.plan);
     if (code != ST_OK)
         return code;
     if (verdict.first_index > INT64_MAX)

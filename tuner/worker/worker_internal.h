@@ -19,6 +19,7 @@ typedef struct wk_buffer {
     st_gpu_pointer *copy_bases;
     uint32_t copies;        // besides the first
     bool copies_fresh;      // hold the data that the first holds
+    const struct wk_buffer *same; // while a run is made in place: the buffer whose memory it takes
 } wk_buffer;
 
 // A loaded program. Many candidates and many sizes use one, and loading costs milliseconds: programs stay
@@ -102,6 +103,8 @@ st_code wk_buffer_check(st_worker *worker, const wk_buffer *buffer, uint64_t ele
                         wk_compare_result *result, st_error *error);
 // Fills the inputs and runs the reference, unless they hold this already.
 st_code wk_data_prepare(st_worker *worker, st_data data, uint64_t rotation, st_error *error);
+// Puts an input's data into another buffer, which is large enough.
+st_code wk_input_into(st_worker *worker, size_t input, const wk_buffer *to, st_error *error);
 // At least `copies` further copies of every input, filled.
 st_code wk_inputs_copy(st_worker *worker, uint32_t copies, st_error *error);
 st_code wk_support_launch(st_worker *worker, wk_support kernel, uint64_t work, void **arguments,

@@ -479,9 +479,11 @@ static void what_is_not_ours_is_refused(void **state)
         size_t count = 7;
         st_error error = {0};
         st_code code = read_text(total, changed, NULL, &read, &count, &error);
+        // What, in which line of which file, and a remedy.
+        const char *place = strstr(error.what, "header.h:");
         if (code != cases[i].code || !strstr(error.what, cases[i].word) ||
-            !strstr(error.what, folder))
-            fail_msg("%s: code %d, %s", cases[i].to, code, error.what);
+            !strstr(error.what, folder) || !place || atoi(place + 9) < 1 || !error.remedy[0])
+            fail_msg("%s: code %d, %s (%s)", cases[i].to, code, error.what, error.remedy);
         assert_null(read);
         assert_int_equal(count, 0);
         st_free(changed);

@@ -193,7 +193,8 @@ static st_code verify(st_link *link, double limit, st_trouble *trouble, st_error
 {
     static const st_plan_compare compare = {.output = 0, .expected = -1, .magnitude = -1};
     st_verdict verdict;
-    return st_link_verify(link, 1, ST_DATA_EXACT, 0, &compare, 1, limit, &verdict, trouble, error);
+    const st_link_check check = {.compares = &compare, .count = 1};
+    return st_link_verify(link, 1, ST_DATA_EXACT, 0, &check, limit, &verdict, trouble, error);
 }
 
 static st_link *at_problem(void)

@@ -52,7 +52,7 @@ static void put(const tuned *what)
     st_error error = {0};
     st_device_row device = {.cc = what->cc,
                             .sm_count = what->sm_count,
-                            .memory_bytes = -1,
+                            .memory_bytes = 150754820096,
                             .l2_bytes = -1,
                             .read_gbs = NAN,
                             .copy_gbs = NAN};
@@ -276,6 +276,8 @@ static void test_other_classes_stay(void **state)
     char *both = content(file);
     assert_non_null(strstr(both, "GPU-1"));
     assert_non_null(strstr(both, "GPU-2"));
+    assert_non_null(strstr(both, "140 GiB")); // for people
+    assert_non_null(strstr(both, "\"memory_bytes\":150754820096"));
     // A file that is not ours is not overwritten.
     FILE *foreign = fopen(file, "w");
     fputs("int precious;\n", foreign);

@@ -126,6 +126,57 @@ static void test_against_the_judge(void **state) {
     st_template_free(t);
 }
 
+// Prunes cut the search, not what is right: who names values is not cut, and what only they leave out is told.
+static void test_prunes(void **state) {
+    (void)state;
+    st_template *t = load("// simtune: param A = 1 2 4\n// simtune: param B = 1 2\n// simtune: default A=1 B=1\n"
+                          "// simtune: where A != 4 or B == 1\n// simtune: prune A > B\n");
+    st_space *space = open_space(t, NULL);
+    assert_int_equal(st_space_count(space), 2); // A=2 B=1, A=4 B=1
+    st_config config;
+    st_config_default(t, &config);
+    assert_int_equal(st_space_find(space, &config), -1);
+    assert_true(st_space_only_pruned(space, &config));
+    assert_string_equal(st_space_why_not(space, &config), "s.cu:7: prune A > B");
+    config = (st_config){{4, 2}}; // forbidden as well
+    assert_false(st_space_only_pruned(space, &config));
+    config = (st_config){{2, 1}}; // in the space
+    assert_false(st_space_only_pruned(space, &config));
+    st_space_close(space);
+    static const char *const set[] = {"B=1"}, *const vary[] = {"A"}, *const where[] = {"B == 1"};
+    space = open_space(t, &(st_space_options){.set = set, .set_count = 1});
+    assert_int_equal(st_space_count(space), 3);
+    st_space_close(space);
+    space = open_space(t, &(st_space_options){.vary = vary, .vary_count = 1});
+    assert_int_equal(st_space_count(space), 3);
+    st_space_close(space);
+    space = open_space(t, &(st_space_options){.where = where, .where_count = 1});
+    assert_int_equal(st_space_count(space), 2);
+    st_space_close(space);
+    st_template_free(t);
+}
+
+static void test_determinism_of_default_runs(void **state) {
+    (void)state;
+    st_template *t = load("// simtune: param A = 1 2\n// simtune: default A=1\n"
+                          "// simtune: determinism run_to_run when A == 1\n"
+                          "// simtune: determinism default none when n >= 1000\n");
+    st_space *space = open_space(t, &(st_space_options){.need_run_to_run = true, .unless_default_none = true});
+    assert_int_equal(st_space_count(space), 2);
+    st_space_close(space);
+    space = open_space(t, &(st_space_options){.need_run_to_run = true}); // asked for expressly
+    assert_int_equal(st_space_count(space), 1);
+    st_space_close(space);
+    st_template_free(t);
+    t = load("// simtune: param A = 1 2\n// simtune: default A=1\n"
+             "// simtune: determinism run_to_run when A == 1\n"
+             "// simtune: determinism default none when n > 1000\n");
+    space = open_space(t, &(st_space_options){.need_run_to_run = true, .unless_default_none = true});
+    assert_int_equal(st_space_count(space), 1);
+    st_space_close(space);
+    st_template_free(t);
+}
+
 // Many parameters: rows of several words.
 static void test_wide_rows(void **state) {
     (void)state;
@@ -421,6 +472,8 @@ static void test_faults(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_the_judge),
+        cmocka_unit_test(test_prunes),
+        cmocka_unit_test(test_determinism_of_default_runs),
         cmocka_unit_test(test_wide_rows),
         cmocka_unit_test(test_no_parameters),
         cmocka_unit_test(test_ten_million),

@@ -135,8 +135,8 @@ static void test_plan(void **state) {
     assert_int_equal(t->compare_count, 2);
     assert_string_equal(st_expression_text(t->compares[0].height), "ceil_log2(n) + 5");
     assert_true(t->compares[1].tolerance == 1e-5 && !t->compares[1].height && !t->compares[1].when);
-    assert_int_equal(t->host_arg_count, 3);
-    assert_string_equal(t->host_args[1], "out");
+    assert_int_equal(t->host_lists[0].count, 3);
+    assert_string_equal(t->host_lists[0].names[1], "out");
     st_template_free(t);
 }
 
@@ -155,9 +155,9 @@ static void test_small(void **state) {
     assert_null(t->bytes);
     // Without host_args: inputs, inouts, outputs, sizes.
     static const char *const order[] = {"z", "x", "y", "n"};
-    assert_int_equal(t->host_arg_count, 4);
+    assert_int_equal(t->host_lists[0].count, 4);
     for (size_t i = 0; i < 4; i++)
-        assert_string_equal(t->host_args[i], order[i]);
+        assert_string_equal(t->host_lists[0].names[i], order[i]);
     st_problem problem;
     assert_int_equal(st_problem_parse(t, "n=7", &problem, NULL), ST_OK);
     assert_null(st_problem_type(t, &problem));
@@ -388,6 +388,14 @@ static const struct {
     {"param A = 1 2\n// simtune: default A", "`A` is no default", "PARAM=VALUE"},
     {"param A = 1 2\n// simtune: default A=1 A=1", "`A` has two defaults", ""},
     {"param AB = 1 2\n// simtune: default AC=1", "unknown parameter `AC`", "Did you mean `AB`?"},
+    // rivals
+    {"param AB = 1 2\n// simtune: default AB=1\n// simtune: rival AC=1", "unknown parameter `AC`",
+     "Did you mean `AB`?"},
+    {"param A = 1 2\n// simtune: default A=1\n// simtune: rival A=3", "`3` is no value of the parameter `A`", ""},
+    {"param A = 1 2\n// simtune: default A=1\n// simtune: rival A", "`A` is no rival", "PARAM=VALUE"},
+    {"param A = 1 2\n// simtune: default A=1\n// simtune: rival A=2 A=2", "stands twice", "Remove one."},
+    {"param A = 1:9:1\n// simtune: default A=1\n// simtune: rival A=2 A=3 A=4 A=5 A=6 A=7 A=8",
+     "more than 6 rivals", ""},
     // expressions
     {"where m > 1", "t.cu:3: `m > 1`: unknown name `m`", "Names here: CC"},
     {"where SM_CONT > 1", "unknown name `SM_CONT`", "Did you mean `SM_COUNT`?"},
@@ -440,7 +448,7 @@ static const struct {
     {"determinism always", "unknown level `always`", "run_to_run"},
     {"determinism run_to_run when BLOCKS_PER_SM > 1", "must be known before compiling", ""},
     {"buffer x : output f32[1]\n// simtune: compare y with x", "unknown buffer `y`", ""},
-    {"buffer x : input f32[1]\n// simtune: compare x", "`x` is no output or inout buffer", ""},
+    {"buffer x : input f32[1]\n// simtune: compare x", "`x` is no output, inout or derived buffer", ""},
     {"buffer x : output f32[1]\n// simtune: compare x with x", "`x` is no expected buffer", ""},
     {"buffer x : output f32[1]\n// simtune: compare x tolerance 2", "`2` is no tolerance", "1e-5"},
     {"buffer x : output f32[1]\n// simtune: compare x tolerance nan", "`nan` is no tolerance", ""},

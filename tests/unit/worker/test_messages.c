@@ -160,7 +160,8 @@ static void test_buffers(void **state)
     (void)state;
     const st_plan_buffer buffers[] = {
         {.name = "in", .role = 0, .type = ST_F16, .count = 1ull << 40, .fill = "values", .misalign = 1},
-        {.name = "out", .role = 1, .type = ST_U8, .count = 0, .fill = ""}};
+        {.name = "out", .role = 6, .type = ST_U8, .count = 0, .fill = "below", .fill_values = {50, 1, INT64_MIN},
+         .fill_value_count = 3}};
     st_plan_buffer *got;
     size_t count;
     json_t *json = st_plan_buffers_encode(buffers, 2);
@@ -171,7 +172,11 @@ static void test_buffers(void **state)
     assert_true(got[0].count == 1ull << 40);
     assert_int_equal(got[0].misalign, 1);
     assert_int_equal(got[0].type, ST_F16);
-    assert_int_equal(got[1].role, 1);
+    assert_int_equal(got[0].fill_value_count, 0);
+    assert_int_equal(got[1].role, 6);
+    assert_int_equal(got[1].fill_value_count, 3);
+    assert_int_equal(got[1].fill_values[0], 50);
+    assert_true(got[1].fill_values[2] == INT64_MIN);
     st_free(got);
     json_decref(json);
     json = st_plan_buffers_encode(NULL, 0);
@@ -192,10 +197,13 @@ static void test_buffers_refuse(void **state)
         BUFFER("7", "\"\"", "0", "0", "1", "0"),
         BUFFER("\"0123456789012345678901234567890123456789012345678901234567890123\"", "\"\"", "0", "0", "1", "0"),
         BUFFER("\"x\"", "\"01234567890123456789012345678901\"", "0", "0", "1", "0"),
-        BUFFER("\"x\"", "\"\"", "6", "0", "1", "0"), BUFFER("\"x\"", "\"\"", "-1", "0", "1", "0"),
+        BUFFER("\"x\"", "\"\"", "7", "0", "1", "0"), BUFFER("\"x\"", "\"\"", "-1", "0", "1", "0"),
         BUFFER("\"x\"", "\"\"", "0", "9", "1", "0"), BUFFER("\"x\"", "\"\"", "0", "0", "-1", "0"),
         BUFFER("\"x\"", "\"\"", "0", "0", "9223372036854775807", "0"), BUFFER("\"x\"", "\"\"", "0", "0", "1", "256"),
-        BUFFER("\"x\"", "\"\"", "0", "0", "1", "-1"), BUFFER("\"x\"", "\"\"", "0", "0", "1.5", "0")};
+        BUFFER("\"x\"", "\"\"", "0", "0", "1", "-1"), BUFFER("\"x\"", "\"\"", "0", "0", "1.5", "0"),
+        BUFFER("\"x\"", "\"\"", "0", "0", "1", "0,\"fill_values\":7"),
+        BUFFER("\"x\"", "\"\"", "0", "0", "1", "0,\"fill_values\":[1,2,3,4]"),
+        BUFFER("\"x\"", "\"\"", "0", "0", "1", "0,\"fill_values\":[1.5]")};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         json_t *json = NULL;
         st_plan_buffer *got = (st_plan_buffer *)1;
@@ -208,7 +216,7 @@ static void test_buffers_refuse(void **state)
         json_decref(json);
     }
     json_t *json = NULL; // and what lies just within
-    static const char fine[] = BUFFER("\"x\"", "\"\"", "5", "8", "576460752303423487", "255");
+    static const char fine[] = BUFFER("\"x\"", "\"\"", "6", "8", "576460752303423487", "255");
     st_plan_buffer *got;
     size_t count;
     assert_int_equal(st_json_parse(fine, strlen(fine), "test", &json, NULL), ST_OK);

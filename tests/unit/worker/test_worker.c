@@ -44,8 +44,21 @@ static const char source[] =
     "extern \"C\" __global__ void astray(const int *in, int *out, unsigned long long n)\n"
     "{\n"
     "    out[n + (1ull << 40)] = in[0];\n"
+    "}\n"
+    "extern \"C\" __global__ void rotated(const int *in, int *out, unsigned long long n)\n"
+    "{\n"
+    "    for (unsigned long long i = 0; blockIdx.x + threadIdx.x == 0 && i < n; i++)\n"
+    "        out[i] = 3 * in[(i + n - 1) % n];\n"
+    "}\n"
+    "extern \"C\" __global__ void total(const int *in, int *out, unsigned long long n)\n"
+    "{\n"
+    "    int sum = 0;\n"
+    "    for (unsigned long long i = 0; blockIdx.x + threadIdx.x == 0 && i < n; i++)\n"
+    "        sum += in[i] * in[i];\n"
+    "    if (blockIdx.x + threadIdx.x == 0)\n"
+    "        *out = sum;\n"
     "}\n";
-static const char *const names[] = {"tripled", "last_is_off", "astray"};
+static const char *const names[] = {"tripled", "last_is_off", "astray", "rotated", "total"};
 static st_compiled support, program;
 
 static st_compiled compile(const char *file, const char *text, const char *const *kernels,
@@ -78,7 +91,7 @@ static int set_up(void **state)
     if (st_text_read_file(&text, SIMTUNE_SOURCE_FOLDER "/templates/support.cu", NULL) != ST_OK)
         return -1;
     support = compile("support.cu", st_text_string(&text), kernels, 8);
-    program = compile("tripled.cu", source, names, 3);
+    program = compile("tripled.cu", source, names, sizeof names / sizeof *names);
     st_text_release(&text);
     return 0;
 }
@@ -151,6 +164,8 @@ static const char *text_of(const talk *with, int reply, const char *name)
 
 // --- requests ---------------------------------------------------------------------------------------------
 
+static uint32_t buffer_total = 3; // of the problem at hand
+
 static json_t *plan_json(int kernel, int in, int out)
 {
     st_plan_argument arguments[] = {{in, ST_I32, 0}, {out, ST_I32, 0}, {-1, ST_U64, N}};
@@ -160,8 +175,8 @@ static json_t *plan_json(int kernel, int in, int out)
                          .cluster = 1,
                          .arguments = arguments,
                          .argument_count = 3};
-    uint64_t temps[] = {0, 0, 0};
-    st_plan plan = {.steps = &step, .step_count = 1, .temp_counts = temps, .buffer_count = 3};
+    uint64_t temps[5] = {0};
+    st_plan plan = {.steps = &step, .step_count = 1, .temp_counts = temps, .buffer_count = buffer_total};
     return st_plan_encode(&plan);
 }
 
@@ -462,6 +477,81 @@ static void test_requests_that_do_not_fit(void **state)
 }
 
 // A kernel that breaks its context: that answer and all after it say that the worker is lost.
+// --- derived buffers and runs in place ------------------------------------------------------------------------
+
+// Roles: input, output, expected, derived, expected; the reference fills both that are expected.
+static void say_problem_with_sums(talk *with)
+{
+    st_plan_buffer buffers[] = {
+        {.name = "in", .role = 0, .type = ST_I32, .count = N, .fill = "distinct"},
+        {.name = "out", .role = 1, .type = ST_I32, .count = N, .fill = "none"},
+        {.name = "right", .role = 4, .type = ST_I32, .count = N, .fill = "none"},
+        {.name = "sum", .role = 6, .type = ST_I32, .count = 1, .fill = "none"},
+        {.name = "right_sum", .role = 4, .type = ST_I32, .count = 1, .fill = "none"}};
+    st_load_kernel kernels[] = {{.lowered = "tripled", .block = 32}, {.lowered = "total", .block = 32}};
+    json_t *plan = plan_json(0, 0, 2), *second = plan_json(1, 2, 4);
+    json_array_extend(json_object_get(plan, "steps"), json_object_get(second, "steps"));
+    json_decref(second);
+    say(with,
+        json_pack("{s:s, s:o, s:o, s:o}", "type", "problem", "buffers", st_plan_buffers_encode(buffers, 5),
+                  "kernels", st_load_kernels_encode(kernels, 2), "plan", plan),
+        program.image, program.image_bytes);
+}
+
+static void say_verify_more(talk *with, int id, int output, int expected, bool derive, bool in_place)
+{
+    st_plan_compare compare = {.output = output, .expected = expected, .magnitude = -1};
+    json_t *request = json_pack("{s:s, s:i, s:i, s:i, s:o}", "type", "verify", "candidate", id, "data",
+                                (int)ST_DATA_EXACT, "rotation", 1, "compares", st_plan_compares_encode(&compare, 1));
+    if (derive)
+        json_object_set_new(request, "derive", plan_json(1, 1, 3));
+    if (in_place)
+        json_object_set_new(request, "in_place", json_pack("[[i,i]]", 0, 1));
+    say(with, request, NULL, 0);
+}
+
+static void expect_verdict(const talk *with, int reply, const char *what)
+{
+    st_verdict verdict;
+    assert_string_equal(text_of(with, reply, "type"), "verified");
+    assert_int_equal(st_verdict_decode(json_object_get(with->replies[reply].json, "verdict"), &verdict, NULL), ST_OK);
+    assert_int_equal(verdict.mismatches == 0, what == NULL);
+    if (what)
+        assert_string_equal(verdict.what, what);
+}
+
+static void test_derived_and_in_place(void **state)
+{
+    (void)state;
+    talk with;
+    begin(&with);
+    buffer_total = 5;
+    say_open(&with);
+    say_problem_with_sums(&with);                // 2
+    say_load(&with, 1, "tripled", true);         // 3 4
+    say_load(&with, 2, "rotated", false);        // 5 6
+    say_verify_more(&with, 1, 1, 2, false, true); // 7: element by element, in place too
+    say_verify_more(&with, 2, 1, 2, false, false); // 8: in another order
+    say_verify_more(&with, 2, 3, 4, true, false); // 9: which the derived sum does not see
+    say_verify_more(&with, 2, 3, 4, true, true);  // 10: but in place it reads what it wrote
+    say_verify_more(&with, 2, 3, 4, false, false); // 11: nothing filled it
+    say_verify_more(&with, 1, 1, 2, true, true);  // 12: nothing of that stays
+    say(&with, json_pack("{s:s, s:i, s:i, s:i, s:[], s:[[i,i]]}", "type", "verify", "candidate", 1, "data", 0, "rotation",
+                         1, "compares", "in_place", 1, 0), NULL, 0); // 13: an output is no input
+    buffer_total = 3;
+    run_worker(&with, false);
+    listen_to(&with);
+    assert_int_equal(with.count, 14);
+    expect_verdict(&with, 7, NULL);
+    expect_verdict(&with, 8, "value");
+    expect_verdict(&with, 9, NULL);
+    expect_verdict(&with, 10, "in place");
+    expect_verdict(&with, 11, "unwritten");
+    expect_verdict(&with, 12, NULL);
+    assert_string_equal(text_of(&with, 13, "type"), "failed");
+    end(&with);
+}
+
 static void test_lost(void **state)
 {
     (void)state;
@@ -482,28 +572,73 @@ static void test_lost(void **state)
     end(&with);
 }
 
-// The profile worker of a device without counters says so, and nothing is measured for them.
+static void profile_one(talk *with)
+{
+    begin(with);
+    say_open(with);
+    say_problem(with, N);
+    say_load(with, 1, "tripled", true);
+    say(with, json_pack("{s:s, s:i, s:i}", "type", "stalls", "candidate", 1, "minimum", 500),
+        program.image, program.image_bytes);
+    say(with,
+        json_pack("{s:s, s:[i, i], s:[s, s, s]}", "type", "counters", "candidates", 1, 1, "metrics",
+                  "occupancy", "dram_bytes_read", "shared_load_conflicts"),
+        NULL, 0);
+    say(with,
+        json_pack("{s:s, s:[i], s:[s]}", "type", "counters", "candidates", 1, "metrics", "no_such"),
+        NULL, 0);
+    run_worker(with, true);
+    listen_to(with);
+    assert_int_equal(with->count, 8);
+}
+
+// The emulated device's profile is its model's, in the form of a GPU's.
+static void test_emulated_profile(void **state)
+{
+    (void)state;
+    talk with;
+    profile_one(&with);
+    assert_string_equal(text_of(&with, 5, "type"), "stalls");
+    const json_t *stalls = with.replies[5].json, *reasons = json_object_get(stalls, "reasons"), *at;
+    json_int_t total = 0, lines = 0;
+    size_t i;
+    json_array_foreach (reasons, i, at) {
+        assert_non_null(json_string_value(json_object_get(at, "name")));
+        total += json_integer_value(json_object_get(at, "samples"));
+    }
+    assert_true(total >= 450);
+    assert_int_equal(total, json_integer_value(json_object_get(stalls, "total")));
+    json_array_foreach (json_object_get(stalls, "lines"), i, at)
+        lines += json_integer_value(json_object_get(at, "samples"));
+    assert_true(lines > total / 2 && lines <= total + 64);
+
+    assert_string_equal(text_of(&with, 6, "type"), "counters");
+    const json_t *rows = json_object_get(with.replies[6].json, "values");
+    assert_int_equal(json_array_size(rows), 2);
+    for (size_t row = 0; row < 2; row++) { // twice the same
+        const json_t *values = json_array_get(rows, row);
+        double occupancy = json_number_value(json_array_get(values, 0));
+        assert_true(occupancy > 0 && occupancy <= 1);
+        assert_true(json_number_value(json_array_get(values, 1)) >= 4.0 * N);
+        assert_true(json_is_null(json_array_get(values, 2))); // not modelled
+    }
+    assert_true(json_equal(json_array_get(rows, 0), json_array_get(rows, 1)));
+    assert_string_equal(text_of(&with, 7, "type"), "failed");
+    end(&with);
+}
+
+// The profile worker of a device whose counters cannot be had says so, and nothing is measured for them.
 static void test_no_counters(void **state)
 {
     (void)state;
     talk with;
-    begin(&with);
-    say_open(&with);
-    say_problem(&with, N);
-    say_load(&with, 1, "tripled", true);
-    say(&with, json_pack("{s:s, s:i, s:i}", "type", "stalls", "candidate", 1, "minimum", 1),
-        program.image, program.image_bytes);
-    say(&with,
-        json_pack("{s:s, s:[i], s:[s]}", "type", "counters", "candidates", 1, "metrics",
-                  "occupancy"),
-        NULL, 0);
-    run_worker(&with, true);
-    listen_to(&with);
-    assert_int_equal(with.count, 7);
+    setenv("SIMTUNE_EMU_COUNTERS", "denied", 1);
+    profile_one(&with);
     for (int i = 5; i < 7; i++) {
         assert_string_equal(text_of(&with, i, "type"), "failed");
-        assert_non_null(strstr(text_of(&with, i, "what"), "counters"));
+        assert_string_equal(text_of(&with, i, "what"), "counters are denied");
     }
+    unsetenv("SIMTUNE_EMU_COUNTERS");
     end(&with);
 }
 
@@ -514,7 +649,9 @@ int main(void)
         cmocka_unit_test(test_conversation),
         cmocka_unit_test(test_out_of_state),
         cmocka_unit_test(test_requests_that_do_not_fit),
+        cmocka_unit_test(test_derived_and_in_place),
         cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_emulated_profile),
         cmocka_unit_test(test_no_counters),
         cmocka_unit_test(test_faults),
     };
