@@ -1,33 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing history. Invariants: 1. the order of lines and of keys depends on what the rows say, never on
 // local keys or on when they were stored: same rows, same bytes; 2. the gzip header holds no date and no
-// name; 3. the file appears at its name only when it is complete, and an older file stays until then;
-// 4. the rows are those of one moment (one read transaction).
+// name; 3. the file appears at its name only when it is complete, and an older file stays until then
+// (st_text_write_file); 4. the rows are those of one moment (one read transaction).
 #include "db/history_internal.h"
 
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 typedef struct st_export {
     st_store *store;
-    gzFile file;
+    z_stream stream;
     const char *path;
-    st_text line;
+    st_text line, file; // file: what was compressed so far
     int64_t rows;
 } st_export;
 
 // --- lines -------------------------------------------------------------------------------------------------
-static st_code write_failed(st_export *to, st_error *error)
+// Takes what zlib has to give for the input at hand; everything with Z_FINISH.
+static st_code compress_line(st_export *to, const char *bytes, size_t length, int flush, st_error *error)
 {
-    return st_fail(error, ST_FAILED, "choose a place that can be written, with room on its disk",
-                   "cannot write %s: %s", to->path, errno ? strerror(errno) : "compression failed");
+    unsigned char block[1 << 14];
+    int state = Z_OK;
+    to->stream.next_in = (unsigned char *)(uintptr_t)bytes;
+    to->stream.avail_in = (unsigned)length;
+    do {
+        to->stream.next_out = block;
+        to->stream.avail_out = sizeof block;
+        state = deflate(&to->stream, flush);
+        st_text_add_bytes(&to->file, block, sizeof block - to->stream.avail_out);
+    } while (state == Z_OK && (to->stream.avail_in || !to->stream.avail_out));
+    if (to->file.failed)
+        return st_fail_memory(error, "exporting");
+    bool fine = state == (flush == Z_FINISH ? Z_STREAM_END : Z_OK) || (state == Z_BUF_ERROR && flush != Z_FINISH);
+    return fine ? ST_OK : st_fail(error, ST_FAILED, NULL, "cannot compress a row for %s", to->path);
 }
 
 // Writes the line and releases its object.
@@ -46,11 +56,9 @@ static st_code write_line(st_export *to, st_line *line, st_error *error)
                        "not JSON or holds a number beyond 64 bits",
                        "cannot write a row as JSON to %s", to->path);
     to->rows++;
-    errno = 0;
-    size_t length = to->line.length;
-    bool ok =
-        !st_fault_here(ST_FAULT_SYSTEM) && gzfwrite(to->line.data, 1, length, to->file) == length;
-    return ok ? ST_OK : write_failed(to, error);
+    if (to->line.length > INT_MAX)
+        return st_fail(error, ST_FAILED, "export other sessions", "a row for %s is larger than 2 GiB", to->path);
+    return compress_line(to, to->line.data, to->line.length, Z_NO_FLUSH, error);
 }
 
 typedef void st_line_filler(st_line *line, const st_statement *row);
@@ -366,28 +374,31 @@ static st_code write_content(st_export *to, st_error *error)
     return write_line(to, &line, error);
 }
 
-// Opens the temporary file, writes, closes, renames.
+static void *zlib_allocate(void *context, unsigned count, unsigned size)
+{
+    (void)context;
+    return st_calloc(count, size);
+}
+
+static void zlib_free(void *context, void *memory)
+{
+    (void)context;
+    st_free(memory);
+}
+
+// The whole file in memory, then at its name.
 static st_code write_file(st_export *to, st_error *error)
 {
-    char *temporary = st_format("%s.tmp.%ld", to->path, (long)getpid());
-    if (!temporary)
+    enum { GZIP = 16 + MAX_WBITS, MEMORY = 8 }; // its header then has no date and no name
+    to->stream = (z_stream){.zalloc = zlib_allocate, .zfree = zlib_free};
+    if (deflateInit2(&to->stream, 9, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
         return st_fail_memory(error, "exporting");
-    errno = 0;
-    int fd = st_fault_here(ST_FAULT_SYSTEM)
-                 ? (errno = EACCES, -1)
-                 : open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    to->file = fd < 0 ? NULL : gzdopen(fd, "wb9");
-    st_code code = to->file ? write_content(to, error) : write_failed(to, error);
-    if (!to->file && fd >= 0)
-        close(fd);
-    errno = 0;
-    if (to->file && gzclose(to->file) != Z_OK && code == ST_OK)
-        code = write_failed(to, error);
-    if (code == ST_OK && rename(temporary, to->path) != 0)
-        code = write_failed(to, error);
-    if (code != ST_OK && fd >= 0)
-        unlink(temporary);
-    st_free(temporary);
+    st_code code = write_content(to, error);
+    if (code == ST_OK)
+        code = compress_line(to, "", 0, Z_FINISH, error);
+    deflateEnd(&to->stream);
+    if (code == ST_OK)
+        code = st_text_write_file(to->path, st_text_string(&to->file), to->file.length, NULL, error);
     return code;
 }
 
@@ -442,6 +453,7 @@ st_code st_history_export(st_store *store, const char *const *session_ids, const
 {
     st_export to = {.store = store, .path = path};
     st_text_init(&to.line);
+    st_text_init(&to.file);
     bool reading = false; // we began the read transaction
     st_code code = choose_all(store, session_ids, error);
     if (code == ST_OK && store->depth == 0) {
@@ -455,6 +467,7 @@ st_code st_history_export(st_store *store, const char *const *session_ids, const
     if (store->mode == ST_STORE_READ &&
         st_script_run(store, "PRAGMA query_only = ON", "exporting", NULL) != ST_OK)
         st_script_run(store, "PRAGMA query_only = ON", "exporting", NULL);
+    st_text_release(&to.file);
     st_text_release(&to.line);
     return code;
 }

@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+// The views lack it, and their columns are promises; a look-up by its key.
+#define MEMORY " (SELECT memory_bytes FROM device o WHERE o.device_key = r.device_key)"
+
 #define ANSWER_COLUMNS                                                                             \
     "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n,"         \
     " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"     \
@@ -18,7 +21,17 @@
     "speedup_low,"                                                                                 \
     " speedup_high, tied, ties, note, registers, local_bytes, static_smem, dynamic_smem,"          \
     " blocks_per_sm, deterministic, occupancy, taken_ms, sample_count, is_winner, is_default, "    \
-    "shipped "
+    "shipped," MEMORY ","                                                                          \
+    " CASE WHEN is_winner THEN (SELECT default_ns FROM winner v WHERE v.session_key ="             \
+    "  r.session_key AND v.problem_key = r.problem_key AND v.cache = r.cache) END "
+
+// Of a candidate without measurements: the same columns.
+#define UNMEASURED_COLUMNS                                                                         \
+    "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n,"         \
+    " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"     \
+    " driver_cuda, outcome, detail, NULL, NULL, NULL, NULL, read_gbs, NULL, NULL, NULL, 0, NULL,"  \
+    " NULL, registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic,"      \
+    " occupancy, NULL, 0, 0, 0, shipped," MEMORY ", NULL "
 
 static st_answer answer_of_row(const st_statement *row)
 {
@@ -66,6 +79,8 @@ static st_answer answer_of_row(const st_statement *row)
         .is_winner = st_column_int(row, 40) == 1,
         .is_default = st_column_int(row, 41) == 1,
         .shipped = st_column_int(row, 42) == 1,
+        .memory_bytes = st_column_int(row, 43),
+        .default_ns = st_column_real(row, 44),
     };
 }
 
@@ -96,17 +111,22 @@ static void add_origin(const st_query *query, const char *alias, st_text *sql)
                      alias, alias);
 }
 
-// The newest among what is asked for: a newer session that the query leaves out does not hide one.
+// The newest among what is asked for: a newer session that the query leaves out does not hide one. All of them are
+// found in one pass, not by a search of each row's rivals, whose number grows with every run.
 static void add_newest(const st_query *query, st_text *sql)
 {
-    st_text_add(sql, " AND r.status <> 'running' AND NOT EXISTS (SELECT 1 FROM winner x"
-                     " JOIN session y ON y.session_key = x.session_key"
-                     " WHERE x.problem_key = r.problem_key AND x.cache = r.cache"
-                     " AND y.device_key = r.device_key AND y.toolchain_key = r.toolchain_key"
-                     " AND y.status <> 'running'"
-                     " AND (y.finished_ms, y.session_id) > (r.finished_ms, r.session_id)");
-    add_origin(query, "y", sql);
-    st_text_add(sql, ")");
+    st_text_add(sql, " AND (r.session_key, r.problem_key, r.cache) IN (SELECT session_key, problem_key, cache"
+                     " FROM (SELECT x.session_key, x.problem_key, x.cache, row_number() OVER"
+                     "  (PARTITION BY x.problem_key, x.cache, o.device_key, o.toolchain_key"
+                     "   ORDER BY o.finished_ms DESC, o.session_id DESC) AS place"
+                     "  FROM winner x JOIN session o ON o.session_key = x.session_key"
+                     "  WHERE o.status <> 'running'");
+    if (query->family)
+        st_text_add(sql, " AND o.family = :family");
+    if (query->cache)
+        st_text_add(sql, " AND x.cache = :cache");
+    add_origin(query, "o", sql);
+    st_text_add(sql, ") WHERE place = 1)");
 }
 
 st_code st_query_sql(const st_query *query, st_text *sql, st_error *error)
@@ -123,11 +143,14 @@ st_code st_query_sql(const st_query *query, st_text *sql, st_error *error)
         {query->type, " AND r.type = :type"},
         {query->operation, " AND r.operation = :operation"},
         {query->n >= 0, " AND r.n = :n"},
-        {query->cache, " AND r.cache = :cache"},
-        {query->since_ms >= 0, " AND r.taken_ms >= :since"},
+        {query->cache && !query->outcomes, " AND r.cache = :cache"},
+        {query->since_ms >= 0,
+         query->outcomes ? " AND r.started_ms >= :since" : " AND r.taken_ms >= :since"},
+        {query->outcomes, " AND instr(',' || :outcomes || ',', ',' || r.outcome || ',') > 0"},
     };
-    st_text_addf(sql, ANSWER_COLUMNS "FROM %s r WHERE 1",
-                 query->best ? "simtune_winners" : "simtune_results");
+    st_text_add(sql, query->best       ? ANSWER_COLUMNS "FROM simtune_winners r WHERE 1"
+                     : query->outcomes ? UNMEASURED_COLUMNS "FROM simtune_candidates r WHERE 1"
+                                       : ANSWER_COLUMNS "FROM simtune_results r WHERE 1");
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
         if (conditions[i].wanted)
             st_text_add(sql, conditions[i].clause);
@@ -136,9 +159,10 @@ st_code st_query_sql(const st_query *query, st_text *sql, st_error *error)
         add_newest(query, sql);
     st_text_addf(sql,
                  " ORDER BY r.family, r.device_name, r.device_uuid, r.type, r.operation, r.n,"
-                 " r.problem, r.cache, %s",
-                 query->best ? "r.finished_ms DESC, r.session_id DESC"
-                             : "r.median_ns, r.candidate_id");
+                 " r.problem, %s",
+                 query->best       ? "r.cache, r.finished_ms DESC, r.session_id DESC"
+                 : query->outcomes ? "r.outcome, r.configuration, r.candidate_id"
+                                   : "r.cache, r.median_ns, r.candidate_id");
     if (query->limit)
         st_text_add(sql, " LIMIT :limit");
     return sql->failed ? st_fail_memory(error, "asking the store") : ST_OK;
@@ -193,6 +217,7 @@ st_code st_store_query(st_store *store, const st_query *query, st_answer_callbac
     bind_named_int(&statement, ":n", query->n);
     bind_named_text(&statement, ":cache", query->cache);
     bind_named_int(&statement, ":since", query->since_ms);
+    bind_named_text(&statement, ":outcomes", query->outcomes);
     bind_named_text(&statement, ":session", session);
     bind_named_int(&statement, ":limit",
                    query->limit > INT64_MAX ? INT64_MAX : (int64_t)query->limit);
@@ -258,14 +283,9 @@ st_code st_store_candidate_key(st_store *store, const char *id_prefix, int64_t *
 // --- one candidate -----------------------------------------------------------------------------------------
 // One answer a state of the cache; a candidate without measurements is one answer with cache "".
 const char st_answer_of_sql[] =
-    ANSWER_COLUMNS "FROM simtune_results WHERE candidate_key = ? ORDER BY cache";
+    ANSWER_COLUMNS "FROM simtune_results r WHERE candidate_key = ? ORDER BY cache";
 static const char unmeasured_sql[] =
-    "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n,"
-    " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"
-    " driver_cuda, outcome, detail, NULL, NULL, NULL, NULL, read_gbs, NULL, NULL, NULL, 0, NULL, "
-    "NULL,"
-    " registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic, occupancy,"
-    " NULL, 0, 0, 0, shipped FROM simtune_candidates WHERE candidate_key = ?";
+    UNMEASURED_COLUMNS "FROM simtune_candidates r WHERE candidate_key = ?";
 
 static st_code answers_of(st_store *store, const char *sql, int64_t candidate_key,
                           st_answer_callback *callback, void *context, size_t *count,
@@ -288,7 +308,8 @@ st_code st_store_answer_of(st_store *store, int64_t candidate_key, st_answer_cal
     if (code == ST_OK && count == 0)
         code = answers_of(store, unmeasured_sql, candidate_key, callback, context, &count, error);
     if (code == ST_OK && count == 0)
-        code = st_fail(error, ST_NOTHING, NULL, "the store %s has no candidate with the key %lld",
-                       store->path, (long long)candidate_key);
+        code = st_fail(error, ST_NOTHING, "simtune db check tells what is missing",
+                       "the store %s has no candidate with the key %lld that is whole", store->path,
+                       (long long)candidate_key);
     return code;
 }

@@ -150,6 +150,7 @@ typedef struct st_query {
     const char *session;    // id prefix; NULL: all
     int64_t since_ms;       // -1
     bool best;              // only the newest finished session's winner per device, toolchain and problem
+    const char *outcomes;   // words by comma ("crash,wrong"); NULL: what was measured. Not with best
     bool shipped, own;      // both false: both
     size_t limit;           // 0: no limit
 } st_query;
@@ -159,11 +160,13 @@ typedef struct st_answer {
     const char *candidate_id, *session_id, *family, *problem, *configuration, *type, *operation;
     int64_t n;
     const char *device_name, *device_uuid, *backend; int cc, sm_count;
+    int64_t memory_bytes;                    // of the device; -1 unknown
     const char *driver, *compiler, *template_hash, *tool;
     int driver_cuda;
     const char *outcome, *detail, *cache, *phase;
     double median_ns, bytes, read_gbs;       // NaN unknown
     double speedup, speedup_low, speedup_high; int tied; // winners only, else NaN and 0
+    double default_ns;                       // beside a winner, in the same finals; NaN otherwise
     const char *ties_json, *note;
     int registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic;
     double occupancy;
@@ -173,8 +176,9 @@ typedef struct st_answer {
 } st_answer;
 typedef st_code st_answer_callback(void *context, const st_answer *answer, st_error *error);
 // Winners (best) or all measured candidates (one answer a candidate and state of the cache), by family,
-// device, problem, cache; then winners newest first, candidates fastest first. Texts are "" when unknown;
-// detail, ties_json and note are NULL when there is none.
+// device, problem, cache; then winners newest first, candidates fastest first. With `outcomes` one answer a
+// candidate, measured or not, with cache "" and no time, by family, device, problem, outcome, configuration.
+// Texts are "" when unknown; detail, ties_json and note are NULL when there is none.
 st_code st_store_query(st_store *store, const st_query *query, st_answer_callback *callback,
                        void *context, st_error *error);
 

@@ -6,13 +6,19 @@ Usage: golden.py BUILD [--refresh] [NAME…]     BUILD holds simtune, tests/cli/
 
 A case is a bash script that runs in an empty folder of its own, with a home of its own, and with the counterfeit
 driver of tests/fake, which has no device unless FAKE_CUDA_DEVICES says so: the output is the same on machines
-with and without a GPU. It has the functions below; what they print is the output:
+with and without a GPU. What ships is of the family reduce alone, without history, so that a new family or a new
+recording changes no output. It has the functions below; what they print is the output:
   t COMMAND…      the command, its stdout, its stderr (lines after "! "), and "exit N" unless it is 0
-  json COMMAND…   the same for a command that must print one JSON document, shown one key a line
+  json COMMAND…   the same for a command that must print one JSON document, shown one key a line; the document must
+                  be as schemas/ says (check_json.py)
+  untimed COMMAND…  as t, with times and speeds rewritten
   store           makes history.db, the store of session_fixture.h
   left            what lies in the folder, stores aside
   id FAMILY N     the candidate id of the winner of a family at size N (of history.db)
+  failed OUTCOME  the id of a candidate with this outcome
+  sql STORE TEXT  runs SQL on a store, and prints its rows
   $DATA           tests/cli/data
+  $SHARE          what ships: templates/, db/history/
 Only what cannot stay the same is rewritten: ids, dates and times, the paths of this machine, the version.
 """
 import argparse
@@ -37,10 +43,13 @@ t() {
 json() {
     echo "\$ $*"
     "$@" >.out 2>.err; local rc=$?
-    python3 -m json.tool --sort-keys .out || echo "NOT JSON"
+    python3 "$CHECK_JSON" .out
     sed 's/^/! /' .err
     [ $rc = 0 ] || echo "exit $rc"
 }
+untimed() { t "$@" | sed -E 's/ *[0-9.]+ (ns|µs|ms|GB\/s|%)/ TIME \1/g'; }
+sql() { python3 "$SQL" "$@"; }
+failed() { sql history.db "SELECT candidate_id FROM candidate WHERE outcome = '$1' LIMIT 1"; }
 left() { echo "\$ left"; ls | grep -v '\.db'; }
 store() { make_store history.db "$DATA/scale.cu"; }
 id() {
@@ -50,15 +59,28 @@ id() {
 """
 
 
-def normalise(text, folder, version):
+def ship(share):
+    """What an installed simtune has beside it, of reduce alone."""
+    templates = share / "templates"
+    templates.mkdir(parents=True)
+    (share / "db/history").mkdir(parents=True)
+    for path in (ROOT / "templates").iterdir():
+        other = path.suffix == ".cu" and path.name != "reduce.cu" and "simtune: family" in path.read_text()
+        if not other:
+            (templates / path.name).symlink_to(path)
+
+
+def normalise(text, top, build, version):
     """What differs from run to run or from machine to machine, and nothing else."""
-    for path, name in ((folder, "FOLDER"), (str(HERE / "data"), "DATA"), (str(ROOT), "SOURCE")):
+    for path, name in ((f"{top}/run", "FOLDER"), (f"{top}/share", "SHARE"), (f"{top}/home", "HOME"), (top, "TOP"),
+                       (str(HERE / "data"), "DATA"), (str(build), "BUILD"), (str(ROOT), "SOURCE")):
         text = text.replace(path, name)
     text = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "DATE", text)
     text = re.sub(r'("\w+_ms": )\d{13}\b', r"\1MILLISECONDS", text)
     text = re.sub(r"(?<![-\w])[0-9a-f]{32}\b", "ID", text)
-    text = re.sub(r"(?<![-\w.])(?=[0-9a-f]*[a-f0-9])[0-9a-f]{12}\b(?!\.)", "SHORT-ID", text)
+    text = re.sub(r'(?<![-\w.])(?<!":)(?<!": )[0-9a-f]{12}\b(?!\.)', "SHORT-ID", text)  # a number in JSON is none
     text = re.sub(r"\bsimtune_[0-9a-f]{8}\b", "simtune_HASH", text)
+    text = re.sub(r"\S+ [\d.]+ emu [0-9a-f]{8}\b", "COMPILER", text)
     return text.replace(version, "VERSION")
 
 
@@ -67,6 +89,7 @@ def run(name, build, version):
         folder, tools = os.path.join(top, "run"), os.path.join(top, "tools")
         for made in (folder, tools, os.path.join(top, "home")):
             os.mkdir(made)
+        ship(pathlib.Path(top, "share"))
         os.symlink(build / "simtune", os.path.join(tools, "simtune"))
         os.symlink(build / "tests/cli/make_store", os.path.join(tools, "make_store"))
         kept = {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
@@ -74,12 +97,16 @@ def run(name, build, version):
         environment = {"PATH": f"{tools}:{os.path.dirname(sys.executable)}:/usr/bin:/bin", "TZ": "UTC",
                        "HOME": os.path.join(top, "home"), "LC_ALL": "C.UTF-8", "TERM": "dumb",
                        "DATA": str(HERE / "data"), "SIMTUNE_LIBCUDA": str(build / "tests/fake/libfake_cuda.so"),
-                       "FAKE_CUDA_DEVICES": "0", "SIMTUNE_LIBNVML": "/nonexistent/libnvidia-ml.so.1", **kept}
+                       "FAKE_CUDA_DEVICES": "0", "SHARE": os.path.join(top, "share"),
+                       "SIMTUNE_SHARE": os.path.join(top, "share"), "CACHE": str(build / "tests/cli/cache"),
+                       "CHECK_JSON": str(HERE / "check_json.py"), "SQL": str(HERE / "sql.py"),
+                       "SIMTUNE_RUNTIME": os.path.join(top, "locks"), "TMPDIR": top,
+                       "SIMTUNE_LIBNVML": "/nonexistent/libnvidia-ml.so.1", **kept}
         script = PRELUDE + (HERE / "cases" / f"{name}.sh").read_text()
         done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True,
                               timeout=280, check=False)
         text = done.stdout.decode() + "".join(f"SCRIPT: {line}\n" for line in done.stderr.decode().splitlines())
-        return normalise(text, folder, version)
+        return normalise(text, top, build, version)
 
 
 def main():
@@ -87,7 +114,7 @@ def main():
     options.add_argument("build", type=pathlib.Path)
     options.add_argument("--refresh", action="store_true")
     options.add_argument("names", nargs="*")
-    options = options.parse_args()
+    options = options.parse_intermixed_args()
     build = options.build.resolve()
     version = subprocess.run([build / "simtune", "version"], capture_output=True, text=True, check=True).stdout.split()[1]
     failed = False

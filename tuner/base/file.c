@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files whole. Invariant: a file at its final name is always complete; the temporary file beside it is
-// removed on every way out.
+// Files whole. Invariants: 1. a file at its final name is always complete; the temporary file beside it is
+// removed on every way out; 2. a symbolic link stays one: what it points to is replaced.
 #include "tuner/base/memory.h"
 #include "tuner/base/text.h"
 
@@ -76,6 +76,32 @@ st_code st_text_make_folder(const char *path, st_error *error)
     return code;
 }
 
+// Follows symbolic links by hand, since the last one may point to a file that is not there yet. `out` gets the
+// path to be replaced.
+static st_code follow_links(const char *path, st_text *out, st_error *error)
+{
+    enum { LINKS_MOST = 40 }; // as the kernel
+    char target[4096];
+    st_text_add(out, path);
+    for (int i = 0; i < LINKS_MOST && !out->failed; i++) {
+        ssize_t length = readlink(st_text_string(out), target, sizeof target - 1);
+        if (length < 0) // no link, or nothing there
+            return ST_OK;
+        target[length] = '\0';
+        const char *slash = strrchr(st_text_string(out), '/');
+        size_t folder = target[0] == '/' || !slash ? 0 : (size_t)(slash - st_text_string(out)) + 1;
+        char *joined = st_format("%.*s%s", (int)folder, st_text_string(out), target);
+        if (!joined)
+            return st_fail_memory(error, "writing a file");
+        st_text_clear(out);
+        st_text_add(out, joined);
+        st_free(joined);
+    }
+    if (out->failed)
+        return st_fail_memory(error, "writing a file");
+    return st_fail(error, ST_FAILED, "choose another place", "cannot write %s: %s", path, strerror(ELOOP));
+}
+
 static bool file_equals(const char *path, const void *bytes, size_t length)
 {
     struct stat status;
@@ -107,6 +133,14 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
+static bool injected(int why)
+{
+    bool now = st_fault_here(ST_FAULT_SYSTEM);
+    if (now)
+        errno = why;
+    return now;
+}
+
 static st_code write_and_rename(const char *path, const char *temporary, const void *bytes,
                                 size_t length, st_error *error)
 {
@@ -116,13 +150,13 @@ static st_code write_and_rename(const char *path, const char *temporary, const v
                  : open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return st_fail(error, ST_FAILED, remedy, "cannot write %s: %s", path, strerror(errno));
-    bool ok = write_all(fd, bytes, length) && fsync(fd) == 0;
+    bool ok = write_all(fd, bytes, length) && !injected(EIO) && fsync(fd) == 0;
     int why = errno;
     if (close(fd) != 0 && ok) {
         ok = false;
         why = errno;
     }
-    if (ok && rename(temporary, path) != 0) {
+    if (ok && (injected(EACCES) || rename(temporary, path) != 0)) {
         ok = false;
         why = errno;
     }
@@ -133,13 +167,8 @@ static st_code write_and_rename(const char *path, const char *temporary, const v
     return ST_OK;
 }
 
-st_code st_text_write_file(const char *path, const void *bytes, size_t length, bool *changed,
-                           st_error *error)
+static st_code write_file(const char *path, const void *bytes, size_t length, bool *changed, st_error *error)
 {
-    if (changed)
-        *changed = false;
-    if (file_equals(path, bytes, length))
-        return ST_OK;
     const char *slash = strrchr(path, '/');
     if (slash && slash != path) {
         char *folder = st_strndup(path, (size_t)(slash - path));
@@ -159,5 +188,21 @@ st_code st_text_write_file(const char *path, const void *bytes, size_t length, b
     st_free(temporary);
     if (code == ST_OK && changed)
         *changed = true;
+    return code;
+}
+
+st_code st_text_write_file(const char *path, const void *bytes, size_t length, bool *changed,
+                           st_error *error)
+{
+    if (changed)
+        *changed = false;
+    if (file_equals(path, bytes, length))
+        return ST_OK;
+    st_text real;
+    st_text_init(&real);
+    st_code code = follow_links(path, &real, error);
+    if (code == ST_OK)
+        code = write_file(st_text_string(&real), bytes, length, changed, error);
+    st_text_release(&real);
     return code;
 }

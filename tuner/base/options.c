@@ -45,6 +45,9 @@ static st_code unknown(const st_option *const *tables, const char *argument, st_
 
 static st_code give(st_parsed *out, const st_option *option, const char *value, st_error *error)
 {
+    if (option->value && !value[0]) // of a shell's variable that is not set: never what was meant
+        return st_fail(error, ST_USAGE, "give a value, or leave the option out", "--%s needs a value (%s), not \"\"",
+                       option->name, option->value);
     for (size_t i = 0; i < out->given_count; i++)
         if (out->given[i].option == option && !option->repeats && option->value &&
             strcmp(out->given[i].value, value) != 0)
@@ -166,14 +169,16 @@ st_code st_parsed_list(const st_parsed *parsed, const char *name, bool split, st
 {
     *out = (st_list){0};
     for (size_t i = 0; i < parsed->given_count; i++) {
-        if (strcmp(parsed->given[i].option->name, name) != 0)
+        if (strcmp(parsed->given[i].option->name, name) != 0 || !parsed->given[i].option->value)
             continue;
         const char *at = parsed->given[i].value;
         for (;;) {
             size_t length = split ? strcspn(at, ",") : strlen(at);
-            if (length && !st_list_add(out, at, length)) {
+            if (!length || !st_list_add(out, at, length)) {
                 st_list_free(out);
-                return st_fail_memory(error, "reading the command line");
+                return length ? st_fail_memory(error, "reading the command line")
+                              : st_fail(error, ST_USAGE, "one comma between two words, and none at the ends",
+                                        "--%s %s has an empty word", name, parsed->given[i].value);
             }
             if (!at[length])
                 break;

@@ -27,15 +27,15 @@ typedef struct st_parsed {
     size_t word_count, word_capacity;
 } st_parsed;
 
-// `arguments` must outlive `out`. After "--" everything is a word. ST_USAGE names the culprit.
+// `arguments` must outlive `out`. After "--" everything is a word. ST_USAGE names the culprit; an empty value is one.
 st_code st_options_parse(const st_option *const *tables, int count, char **arguments, st_parsed *out,
                          st_error *error);
 void st_parsed_release(st_parsed *parsed);
 bool st_parsed_flag(const st_parsed *parsed, const char *name);
 // The last value, or NULL.
 const char *st_parsed_text(const st_parsed *parsed, const char *name);
-// All values of an option in order; commas separate as well when `split`. *out is st_free'd by the caller (the
-// texts too, through st_list_free).
+// All values of an option in order; commas separate as well when `split`, and an empty word between them is
+// ST_USAGE. *out is st_free'd by the caller (the texts too, through st_list_free).
 typedef struct st_list { char **items; size_t count, capacity; } st_list;
 st_code st_parsed_list(const st_parsed *parsed, const char *name, bool split, st_list *out,
                        st_error *error);

@@ -48,6 +48,8 @@ bool st_command_is_family(const char *name);
 st_code st_cli_store(st_cli *cli, st_store_mode mode, st_store **out, st_error *error);
 // Brings the shipped history into a store; what is there already is left alone.
 st_code st_cli_import_shipped(st_store *store, st_error *error);
+// Says an error that is followed by another one, which is returned.
+void st_cli_say(const st_cli *cli, const st_error *error);
 // "sm_90" or "90" → 90. ST_USAGE for anything else; archs are 75 and later.
 st_code st_cli_arch(const char *word, int *cc, st_error *error);
 // The device that --device, --arch auto and the environment mean. *present false (and ST_OK): no GPU here.
@@ -59,6 +61,8 @@ typedef struct st_cli_device {
     st_device_facts facts;
 } st_cli_device;
 st_code st_cli_find_device(st_cli *cli, st_cli_device *out, st_error *error);
+// --device emu, emu-check, emu:1 … (emu-check: st_cli_find_device switches the checking mode on)
+bool st_cli_wants_emulated(const st_cli *cli);
 // True for "0" … "99": --device gives a device by its number.
 bool st_cli_is_ordinal(const char *wish);
 

@@ -131,6 +131,16 @@ st_code st_cli_filter_ask(st_store *store, const st_cli_filter *filter, st_answe
     return code;
 }
 
+// A session that is not there, or no id at all, is said as such rather than as "no rows".
+st_code st_cli_check_session(st_store *store, const char *id, st_error *error)
+{
+    st_session_row row;
+    st_code code = st_store_session_of(store, id, &row, error);
+    if (code == ST_OK)
+        st_session_row_release(&row);
+    return code;
+}
+
 // --- JSON --------------------------------------------------------------------------------------------------------
 
 bool st_json_put(json_t *object, const char *key, json_t *value)
@@ -171,7 +181,7 @@ static bool put_texts(json_t *object, const st_answer *answer)
                  {"cache", answer->cache},
                  {"phase", answer->phase},
                  {"note", answer->note}};
-    bool whole = true;
+    bool whole = st_json_put(object, "repro", json_pack("s+", "simtune repro ", answer->candidate_id));
     for (size_t i = 0; i < sizeof texts / sizeof texts[0] && whole; i++)
         whole = st_json_put(object, texts[i].key, st_json_text_or_null(texts[i].text));
     return whole;
@@ -185,6 +195,7 @@ static bool put_numbers(json_t *object, const st_answer *answer)
     } numbers[] = {{"n", answer->n},
                    {"cc", answer->cc},
                    {"sm_count", answer->sm_count},
+                   {"memory_bytes", answer->memory_bytes},
                    {"driver_cuda", answer->driver_cuda},
                    {"registers", answer->registers},
                    {"local_bytes", answer->local_bytes},
@@ -197,6 +208,7 @@ static bool put_numbers(json_t *object, const st_answer *answer)
         const char *key;
         double value;
     } reals[] = {{"median_ns", answer->median_ns},
+                 {"default_ns", answer->default_ns},
                  {"bytes", answer->bytes},
                  {"bytes_per_second", answer->bytes / answer->median_ns * 1e9},
                  {"read_bytes_per_second", answer->read_gbs * 1e9},

@@ -22,6 +22,8 @@ st_code st_cli_filter_read(st_cli *cli, st_cli_filter *out, st_error *error);
 // Asks once for each arch. query.limit holds for all together.
 st_code st_cli_filter_ask(st_store *store, const st_cli_filter *filter, st_answer_callback *callback,
                           void *context, st_error *error);
+// ST_NOTHING for a session that is not there, ST_USAGE for what is no id.
+st_code st_cli_check_session(st_store *store, const char *id, st_error *error);
 // "f32" or an old name ("float") → the type's name. ST_USAGE with the nearest or all of them.
 st_code st_cli_type(const char *word, const char **name, st_error *error);
 // The value of an option that is one of `words` (NULL-terminated), NULL when it is not given.

@@ -3,6 +3,7 @@
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
 #include "tuner/cli/cli.h"
+#include "tuner/gpu/emu.h"
 #include "tuner/gpu/gpu.h"
 
 #include <ctype.h>
@@ -124,6 +125,13 @@ st_code st_cli_store(st_cli *cli, st_store_mode mode, st_store **out, st_error *
     return code;
 }
 
+void st_cli_say(const st_cli *cli, const st_error *error)
+{
+    fprintf(cli->talk, "simtune: %s\n", error->what);
+    if (error->remedy[0])
+        fprintf(cli->talk, "  %s\n", error->remedy);
+}
+
 // --- archs ---------------------------------------------------------------------------------------------------
 
 st_code st_cli_arch(const char *word, int *cc, st_error *error)
@@ -188,16 +196,25 @@ static st_code count_devices(const st_gpu_operations *ops, int *count, st_error 
     return ST_OK;
 }
 
+bool st_cli_wants_emulated(const st_cli *cli)
+{
+    const char *wish = st_parsed_text(cli->parsed, "device");
+    return wish && strncmp(wish, "emu", 3) == 0;
+}
+
 st_code st_cli_find_device(st_cli *cli, st_cli_device *out, st_error *error)
 {
     const char *wish = st_parsed_text(cli->parsed, "device"), *arch = st_parsed_text(cli->parsed, "arch");
     *out = (st_cli_device){.backend = "cuda"};
     int cc = -1, count = 0;
     st_code code = arch && strcmp(arch, "auto") != 0 ? st_cli_arch(arch, &cc, error) : ST_OK;
-    bool emulated = wish && strncmp(wish, "emu", 3) == 0;
-    if (emulated) {
+    if (st_cli_wants_emulated(cli)) {
+        static const char checking[] = "emu-check";
         out->backend = "emu";
-        wish = wish[3] == ':' ? wish + 4 : "0";
+        if (strncmp(wish, checking, sizeof checking - 1) == 0)
+            st_emu_set_checking(true); // for the workers and compilers that are started from now on, too
+        const char *colon = strchr(wish, ':');
+        wish = colon ? colon + 1 : "0";
     }
     const st_gpu_operations *ops = st_gpu_backend(out->backend);
     if (code == ST_OK && !ops)
@@ -213,10 +230,13 @@ st_code st_cli_find_device(st_cli *cli, st_cli_device *out, st_error *error)
             out->facts = facts;
         }
     }
-    if (code == ST_OK && wish && !out->present && count)
-        code = st_fail(error, ST_NOTHING, "simtune devices lists them", "none of the %d devices here is %s", count,
-                       wish);
-    else if (code == ST_OK && wish && !out->present)
+    if (code == ST_OK && wish && !out->present && count) {
+        char of[32] = "";
+        if (cc > 0)
+            snprintf(of, sizeof of, " of sm_%d", cc);
+        code = st_fail(error, ST_NOTHING, "simtune devices lists them", "no device here is %s%s; there %s %d",
+                       st_parsed_text(cli->parsed, "device"), of, count == 1 ? "is" : "are", count);
+    } else if (code == ST_OK && wish && !out->present)
         code = st_fail(error, ST_NOTHING, "simtune doctor says why", "there is no device %s: no GPU is usable here",
                        wish);
     return code;

@@ -111,6 +111,17 @@ static st_code info(st_cli *cli, st_error *error)
 
 // --- export, import, check ----------------------------------------------------------------------------------------
 
+static json_t *ids_json(const char *const *ids, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count && list; i++)
+        if (json_array_append_new(list, json_string(ids[i])) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
 static st_code export_sessions(st_cli *cli, st_error *error)
 {
     const st_parsed *parsed = cli->parsed;
@@ -129,8 +140,12 @@ static st_code export_sessions(st_cli *cli, st_error *error)
     }
     if (code == ST_OK)
         code = st_history_export(store, ids, parsed->words[1], error);
-    if (code == ST_OK)
-        fprintf(cli->talk, "wrote %zu sessions to %s\n", count, parsed->words[1]);
+    if (code == ST_OK && cli->json)
+        code = st_cli_print_json(cli, json_pack("{s:s, s:s, s:o}", "schema", "simtune.db_export/1", "path",
+                                                parsed->words[1], "sessions", ids_json(ids, count)),
+                                 error);
+    else if (code == ST_OK)
+        fprintf(cli->talk, "wrote %zu session%s to %s\n", count, count == 1 ? "" : "s", parsed->words[1]);
     for (size_t i = 0; rows && i < count; i++)
         st_session_row_release(&rows[i]);
     st_free(ids);
@@ -144,15 +159,36 @@ static st_code import_files(st_cli *cli, st_error *error)
     if (cli->parsed->word_count < 2)
         return st_fail(error, ST_USAGE, "simtune db import FILE…", "import needs at least one file");
     st_store *store = NULL;
-    st_code code = st_cli_store(cli, ST_STORE_WRITE, &store, error);
+    json_t *files = json_array();
+    st_code code = files ? st_cli_store(cli, ST_STORE_WRITE, &store, error) : st_fail_memory(error, "importing");
     for (size_t i = 1; i < cli->parsed->word_count && code == ST_OK; i++) {
         size_t added = 0;
         code = st_history_import(store, cli->parsed->words[i], false, &added, error);
-        if (code == ST_OK)
-            fprintf(cli->talk, "%s: %zu rows were new\n", cli->parsed->words[i], added);
+        if (code == ST_OK && !cli->json)
+            fprintf(cli->talk, "%s: %zu row%s new\n", cli->parsed->words[i], added, added == 1 ? " was" : "s were");
+        else if (code == ST_OK && json_array_append_new(files, json_pack("{s:s, s:I}", "path", cli->parsed->words[i],
+                                                                         "new_rows", (json_int_t)added)) != 0)
+            code = st_fail_memory(error, "printing JSON");
     }
+    if (code == ST_OK && cli->json)
+        code = st_cli_print_json(cli, json_pack("{s:s, s:O}", "schema", "simtune.db_import/1", "files", files), error);
+    json_decref(files);
     st_store_close(store);
     return code;
+}
+
+static json_t *lines_json(const char *text)
+{
+    json_t *list = json_array();
+    while (list && *text) {
+        size_t length = strcspn(text, "\n");
+        if (json_array_append_new(list, json_stringn(text, length)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+        text += length + (text[length] == '\n');
+    }
+    return list;
 }
 
 static st_code check(st_cli *cli, st_error *error)
@@ -164,14 +200,19 @@ static st_code check(st_cli *cli, st_error *error)
     st_code code = st_cli_store(cli, ST_STORE_READ, &store, error);
     if (code == ST_OK)
         code = st_store_check(store, &sound, &findings, error);
-    if (code == ST_OK && sound)
+    if (code == ST_OK && cli->json)
+        code = st_cli_print_json(cli, json_pack("{s:s, s:s, s:b, s:o}", "schema", "simtune.db_check/1", "path",
+                                                st_store_path(store), "sound", (int)sound, "findings",
+                                                lines_json(st_text_string(&findings))),
+                                 error);
+    else if (code == ST_OK && sound)
         fprintf(cli->out, "%s is sound\n", st_store_path(store));
-    else if (code == ST_OK) {
+    else if (code == ST_OK)
         fputs(st_text_string(&findings), cli->out);
+    if (code == ST_OK && !sound)
         code = st_fail(error, ST_FAILED,
                        "keep a copy of the file, then export the sessions that can still be read into a new store",
                        "the store %s is damaged", st_store_path(store));
-    }
     st_text_release(&findings);
     st_store_close(store);
     return code;

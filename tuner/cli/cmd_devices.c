@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `simtune devices`: the GPUs of this machine, with what was measured of their memory when the store
 // knows it. Opens the driver but no context, and the store only for reading.
-#include "tuner/cli/cli.h"
+#include "tuner/cli/cli_answers.h"
 
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
@@ -9,8 +9,6 @@
 
 #include <math.h>
 #include <string.h>
-
-#define DEVICES_SCHEMA 1
 
 // --- what was measured --------------------------------------------------------------------------------
 typedef struct speeds {
@@ -74,16 +72,6 @@ static void print_device(const st_device_facts *facts, const speeds *measured, s
 }
 
 // --- for programs ---------------------------------------------------------------------------------------
-static json_t *known_or_null(int64_t value)
-{
-    return value < 0 ? json_null() : json_integer(value);
-}
-
-static json_t *text_or_null(const char *text)
-{
-    return text[0] ? json_string(text) : json_null();
-}
-
 static json_t *device_json(const st_device_facts *facts, const speeds *measured)
 {
     char arch[16];
@@ -94,15 +82,15 @@ static json_t *device_json(const st_device_facts *facts, const speeds *measured)
     failed |= json_object_set_new(object, "name", json_string(facts->name));
     failed |= json_object_set_new(object, "arch", json_string(arch));
     failed |= json_object_set_new(object, "uuid", json_string(facts->uuid));
-    failed |= json_object_set_new(object, "pci", text_or_null(facts->pci));
+    failed |= json_object_set_new(object, "pci", st_json_text_or_null(facts->pci));
     failed |= json_object_set_new(object, "backend", json_string(facts->backend));
-    failed |= json_object_set_new(object, "driver", text_or_null(facts->driver));
-    failed |= json_object_set_new(object, "driver_cuda", known_or_null(facts->driver_cuda));
+    failed |= json_object_set_new(object, "driver", st_json_text_or_null(facts->driver));
+    failed |= json_object_set_new(object, "driver_cuda", st_json_known_or_null(facts->driver_cuda));
     failed |= json_object_set_new(object, "mig", json_boolean(facts->is_mig));
     failed |= json_object_set_new(object, "integrated", json_boolean(facts->is_integrated));
     failed |= json_object_set_new(object, "ecc", json_boolean(facts->ecc));
 #define X(field, name, unit, meaning)                                                              \
-    failed |= json_object_set_new(object, #field, known_or_null(facts->field));
+    failed |= json_object_set_new(object, #field, st_json_known_or_null(facts->field));
     ST_DEVICE_FACTS(X)
 #undef X
     failed |= json_object_set_new(object, "measured_read_bytes_per_second",
@@ -113,17 +101,6 @@ static json_t *device_json(const st_device_facts *facts, const speeds *measured)
         return object;
     json_decref(object);
     return NULL;
-}
-
-static st_code print_json(json_t *devices, st_text *text, st_error *error)
-{
-    json_t *whole = json_pack("{s:i,s:O}", "schema", DEVICES_SCHEMA, "devices", devices);
-    if (!whole)
-        return st_fail_memory(error, "listing the devices");
-    st_json_print(whole, text);
-    st_text_add(text, "\n");
-    json_decref(whole);
-    return ST_OK;
 }
 
 // --- all ------------------------------------------------------------------------------------------------
@@ -160,7 +137,7 @@ static st_code list_devices(st_cli *cli, int count, json_t *list, st_text *text,
         if (code == ST_OK)
             continue;
         if (worst != ST_OK)
-            fprintf(cli->talk, "simtune: %s\n", error->what);
+            st_cli_say(cli, error);
         worst = st_fail(error, code, own.remedy, "%s", own.what);
     }
     st_store_close(store);
@@ -185,12 +162,17 @@ st_code st_cmd_devices(st_cli *cli, st_error *error)
                        "%s", error->what);
     if (code == ST_OK)
         code = list_devices(cli, count, list, &text, error);
-    st_code printed = cli->json && list ? print_json(list, &text, error) : ST_OK;
+    st_error own = {0};
+    st_code printed = ST_OK;
+    if (cli->json && list)
+        printed = st_cli_print_json(cli, json_pack("{s:s,s:O}", "schema", "simtune.devices/1", "devices", list), &own);
     json_decref(list);
     if (text.failed)
-        printed = st_fail_memory(error, "listing the devices");
+        printed = st_fail_memory(&own, "listing the devices");
     if (printed == ST_OK)
         fputs(st_text_string(&text), cli->out);
+    else if (error)
+        *error = own;
     st_text_release(&text);
     return printed != ST_OK ? printed : code;
 }

@@ -3,10 +3,9 @@
 //
 // Invariant: whether counters are allowed can only be tried with a context, and this process never holds
 // one: a child tries it, forked before anything of CUDA is opened here.
-#include "tuner/cli/cli.h"
+#include "tuner/cli/cli_answers.h"
 
 #include "cupti/counters.h"
-#include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/gpu/doctor.h"
 #include "tuner/gpu/gpu.h"
@@ -17,8 +16,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define DOCTOR_SCHEMA 1
 
 // --- trying the counters ------------------------------------------------------------------------------
 typedef struct trial {
@@ -50,9 +47,9 @@ static void ask_child(trial *result)
     enum { PATIENCE_MS = 60 * 1000 };
     int ends[2];
     *result = (trial){0};
-    if (pipe(ends) != 0)
+    if (st_fault_here(ST_FAULT_SYSTEM) || pipe(ends) != 0)
         return;
-    pid_t child = fork();
+    pid_t child = st_fault_here(ST_FAULT_SYSTEM) ? -1 : fork();
     if (child == 0) {
         close(ends[0]);
         try_counters(ends[1]);
@@ -145,29 +142,23 @@ static void print_finding(const st_cli *cli, const st_finding *finding)
 
 static json_t *finding_json(const st_finding *finding)
 {
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "part", finding->part, "state",
-                     st_finding_state_name(finding->state), "version", finding->version, "where",
-                     finding->where, "message", finding->message, "remedy", finding->remedy);
+    return json_pack("{s:s,s:s,s:o,s:o,s:s,s:o}", "part", finding->part, "state",
+                     st_finding_state_name(finding->state), "version", st_json_text_or_null(finding->version), "where",
+                     st_json_text_or_null(finding->where), "message", finding->message, "remedy",
+                     st_json_text_or_null(finding->remedy));
 }
 
-static st_code print_json(const st_cli *cli, const st_findings *findings, st_error *error)
+static st_code print_json(st_cli *cli, const st_findings *findings, st_error *error)
 {
     json_t *list = json_array();
     bool whole = list != NULL;
     for (size_t i = 0; whole && i < findings->count; i++)
         whole = json_array_append_new(list, finding_json(&findings->items[i])) == 0;
-    json_t *report = json_pack("{s:i,s:s,s:o}", "schema", DOCTOR_SCHEMA, "state",
-                               st_finding_state_name(st_findings_worst(findings)), "findings", list);
-    st_text text;
-    st_text_init(&text);
-    if (report)
-        st_json_print(report, &text);
-    json_decref(report);
-    whole = whole && report && !text.failed;
-    if (whole)
-        fprintf(cli->out, "%s\n", st_text_string(&text));
-    st_text_release(&text);
-    return whole ? ST_OK : st_fail_memory(error, "printing the findings");
+    json_t *report = whole ? json_pack("{s:s,s:s,s:O}", "schema", "simtune.doctor/1", "state",
+                                       st_finding_state_name(st_findings_worst(findings)), "findings", list)
+                           : NULL;
+    json_decref(list);
+    return st_cli_print_json(cli, report, error);
 }
 
 static st_code verdict(const st_findings *findings, st_error *error)

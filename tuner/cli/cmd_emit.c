@@ -78,12 +78,11 @@ static st_code collect(st_cli *cli, st_store *store, family *of, st_publish want
         if (code == ST_NOTHING && wanted.cc > 0)
             st_error_prefix(error, "sm_%d", wanted.cc);
         if (code == ST_OK && stale)
-            fprintf(cli->talk,
-                    "note: %zu winners of %s are left out: they were measured with another version of its template\n",
-                    stale, of->tmpl->family);
+            fprintf(cli->talk, "note: winners of %s left out, measured with another version of its template: %zu\n",
+                    of->tmpl->family, stale);
         if (code == ST_OK && emulated)
-            fprintf(cli->talk, "note: %zu winners of %s are left out: they come from the emulated device\n", emulated,
-                    of->tmpl->family);
+            fprintf(cli->talk, "note: winners of %s left out, from the emulated device: %zu\n", of->tmpl->family,
+                    emulated);
         if (code == ST_OK)
             code = add_choices(of, choices, count, error);
         st_free(choices);
@@ -95,7 +94,7 @@ static st_code collect(st_cli *cli, st_store *store, family *of, st_publish want
 
 // --- writing ---------------------------------------------------------------------------------------------------
 
-static st_code write_header(st_cli *cli, const family *of, const char *cache, st_error *error)
+static st_code write_header(st_cli *cli, const family *of, const char *cache, json_t *list, st_error *error)
 {
     st_text path;
     bool changed = false;
@@ -104,8 +103,12 @@ static st_code write_header(st_cli *cli, const family *of, const char *cache, st
                                .command = cli->command_line};
     st_code code = st_header_publish(of->tmpl, of->choices, of->count, &options,
                                      st_parsed_text(cli->parsed, "output"), &path, &changed, error);
-    if (code == ST_OK)
+    if (code == ST_OK && !cli->json)
         fprintf(cli->out, "%s %s\n", changed ? "wrote" : "unchanged:", st_text_string(&path));
+    else if (code == ST_OK &&
+             json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "family", of->tmpl->family, "path",
+                                                   st_text_string(&path), "changed", (int)changed)) != 0)
+        code = st_fail_memory(error, "printing JSON");
     st_text_release(&path);
     return code;
 }
@@ -139,8 +142,14 @@ static st_code emit(st_cli *cli, st_store *store, family *families, const st_pub
         if (code == ST_OK)
             code = collect(cli, store, &families[i], *wanted, filter, error);
     }
+    json_t *list = code == ST_OK ? json_array() : NULL;
+    if (code == ST_OK && !list)
+        code = st_fail_memory(error, "writing headers");
     for (size_t i = 0; i < count && code == ST_OK; i++)
-        code = write_header(cli, &families[i], wanted->cache, error);
+        code = write_header(cli, &families[i], wanted->cache, list, error);
+    if (code == ST_OK && cli->json)
+        code = st_cli_print_json(cli, json_pack("{s:s, s:O}", "schema", "simtune.emit/1", "headers", list), error);
+    json_decref(list);
     return code;
 }
 
@@ -168,6 +177,8 @@ st_code st_cmd_emit(st_cli *cli, st_error *error)
         wanted.device = filter.query.device;
         code = st_cli_store(cli, ST_STORE_READ, &store, error);
     }
+    if (code == ST_OK && wanted.session)
+        code = st_cli_check_session(store, wanted.session, error);
     if (code == ST_OK)
         code = emit(cli, store, families, &wanted, &filter, error);
     for (size_t i = 0; families && i < count; i++) {

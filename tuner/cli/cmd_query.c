@@ -5,6 +5,7 @@
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/cli/cli_answers.h"
+#include "tuner/worker/messages.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 typedef struct printing {
     st_cli *cli;
+    bool failures; // outcomes and reasons instead of times
     size_t count;
     char device[256], problem[320]; // of the last row, to print each once
     json_t *rows;
@@ -30,7 +32,9 @@ static void head_of_device(printing *to, const st_answer *row, st_text *text)
         return;
     st_text_addf(text, "%s%s%s%s\n", to->count ? "\n" : "", to->cli->colour ? "\033[1m" : "", device,
                  to->cli->colour ? "\033[0m" : "");
-    st_text_add(text, "  cache       time        speed  of mem.  × the default          candidate\n");
+    st_text_add(text, to->failures
+                          ? "  outcome     candidate     why\n"
+                          : "  cache       time        speed  of mem.  × the default          candidate\n");
     snprintf(to->device, sizeof to->device, "%s", device);
     to->problem[0] = '\0';
 }
@@ -104,6 +108,30 @@ static st_code print_row(void *context, const st_answer *row, st_error *error)
     return failed ? st_fail_memory(error, "printing a table") : ST_OK;
 }
 
+// A candidate by its outcome: why, of the log the first line, and how to see it again.
+static st_code print_failure(void *context, const st_answer *row, st_error *error)
+{
+    enum { LINE = 100 };
+    printing *to = context;
+    st_text text;
+    st_text_init(&text);
+    head_of_device(to, row, &text);
+    head_of_problem(to, row, &text);
+    const char *why = row->detail ? row->detail : "";
+    size_t length = strcspn(why, "\n");
+    st_text_addf(&text, "  %-11s %.12s  %.*s%s\n", row->outcome, row->candidate_id,
+                 (int)(length > LINE ? LINE : length ? length : 1), length ? why : "-",
+                 why[length] || length > LINE ? " …" : "");
+    st_report_row(&text, "", 8, row->configuration, 80);
+    st_text_addf(&text, "        simtune repro %.12s -o repro.cu\n", row->candidate_id);
+    to->count++;
+    bool failed = text.failed;
+    if (!failed)
+        fputs(st_text_string(&text), to->cli->out);
+    st_text_release(&text);
+    return failed ? st_fail_memory(error, "printing a table") : ST_OK;
+}
+
 // --- JSON and CSV -------------------------------------------------------------------------------------------------
 
 static st_code keep_row(void *context, const st_answer *row, st_error *error)
@@ -119,10 +147,10 @@ static const char *const columns[] = {
     "family",      "problem",       "type",        "operation",    "n",             "device",
     "device_uuid", "backend",       "cc",          "sm_count",     "driver",        "driver_cuda",
     "compiler",    "tool",          "template_hash", "session",    "candidate",     "configuration",
-    "outcome",     "cache",         "phase",       "median_ns",    "samples",       "bytes",
+    "outcome",     "cache",         "phase",       "median_ns",    "default_ns",    "samples",       "bytes",
     "bytes_per_second", "read_bytes_per_second", "speedup", "speedup_low", "speedup_high", "tied",
     "winner",      "default",       "registers",   "local_bytes",  "static_smem_bytes",
-    "dynamic_smem_bytes", "blocks_per_sm", "occupancy", "deterministic", "taken_ms", "shipped"};
+    "dynamic_smem_bytes", "blocks_per_sm", "occupancy", "deterministic", "taken_ms", "shipped", "detail", "repro"};
 
 // RFC 4180: what holds a comma, a quote or a line's end stands in quotes, quotes doubled.
 static void add_csv_text(st_text *text, const char *value)
@@ -182,7 +210,41 @@ static st_code read_numbers(st_cli *cli, st_query *query, st_error *error)
     return ST_OK;
 }
 
-static st_code read_query(st_cli *cli, st_cli_filter *filter, st_error *error)
+static const char failures[] = "wrong,race,compile,launch,crash,timeout";
+
+// --failures and --outcome, into words by comma.
+static st_code read_outcomes(st_cli *cli, st_text *out, st_error *error)
+{
+    st_list words;
+    st_code code = st_parsed_list(cli->parsed, "outcome", true, &words, error);
+    bool given = words.count > 0, failed = st_parsed_flag(cli->parsed, "failures");
+    for (size_t i = 0; i < words.count && code == ST_OK; i++)
+        if (st_outcome_find(words.items[i]) < 0) {
+            st_text all;
+            st_text_init(&all);
+            for (int o = 0; o < ST_OUTCOME_COUNT; o++)
+                st_text_addf(&all, " %s", st_outcome_name((st_outcome)o));
+            code = st_fail(error, ST_USAGE, NULL, "there is no outcome %s", words.items[i]);
+            if (error)
+                snprintf(error->remedy, sizeof error->remedy, "the outcomes are%s", st_text_string(&all));
+            st_text_release(&all);
+        } else
+            st_text_addf(out, "%s%s", out->length ? "," : "", words.items[i]);
+    if (code == ST_OK && given && failed)
+        code = st_fail(error, ST_USAGE, "--failures is --outcome wrong,race,compile,launch,crash,timeout",
+                       "--failures and --outcome together");
+    if (failed)
+        st_text_add(out, failures);
+    const char *timed = st_parsed_flag(cli->parsed, "best") ? "best" : st_parsed_flag(cli->parsed, "cache") ? "cache" : NULL;
+    if (code == ST_OK && (given || failed) && timed)
+        code = st_fail(error, ST_USAGE, "ask for one or the other",
+                       "--%s chooses among times, --%s lists candidates without", timed,
+                       failed ? "failures" : "outcome");
+    st_list_free(&words);
+    return code == ST_OK && out->failed ? st_fail_memory(error, "reading the command line") : code;
+}
+
+static st_code read_query(st_cli *cli, st_cli_filter *filter, st_text *outcomes, st_error *error)
 {
     static const char *const caches[] = {"cold", "warm", NULL};
     st_code code = st_cli_filter_read(cli, filter, error);
@@ -203,27 +265,46 @@ static st_code read_query(st_cli *cli, st_cli_filter *filter, st_error *error)
         code = read_numbers(cli, query, error);
     if (code == ST_OK && cli->json && st_parsed_flag(cli->parsed, "csv"))
         code = st_fail(error, ST_USAGE, "choose one", "--json and --csv together");
+    if (code == ST_OK)
+        code = read_outcomes(cli, outcomes, error);
+    query->outcomes = outcomes->length ? st_text_string(outcomes) : NULL;
     return code;
 }
 
-// A session that is not there, or no id at all, is said as such rather than as "no rows".
-static st_code check_session(st_store *store, const char *id, st_error *error)
+static st_code count_row(void *context, const st_answer *row, st_error *error)
 {
-    st_session_row row;
-    st_code code = st_store_session_of(store, id, &row, error);
-    if (code == ST_OK)
-        st_session_row_release(&row);
+    (void)row, (void)error;
+    ++*(size_t *)context;
+    return ST_OK;
+}
+
+// Measured ones or others.
+static st_code knows_family(st_store *store, const char *family, bool *known, st_error *error)
+{
+    size_t count = 0;
+    st_query query = {.family = family, .cc = -1, .sm_count = -1, .n = -1, .since_ms = -1, .limit = 1};
+    st_code code = st_store_query(store, &query, count_row, &count, error);
+    query.outcomes = failures;
+    if (code == ST_OK && !count)
+        code = st_store_query(store, &query, count_row, &count, error);
+    *known = count > 0;
     return code;
 }
 
 // No row: either a family that nobody has heard of, or one that was not measured so.
-static st_code nothing_known(const st_query *query, st_error *error)
+static st_code nothing_known(st_store *store, const st_query *query, st_error *error)
 {
-    if (query->family && !st_command_is_family(query->family))
+    bool known = !query->family || st_command_is_family(query->family);
+    st_code code = known ? ST_OK : knows_family(store, query->family, &known, error);
+    if (code != ST_OK)
+        return code;
+    if (!known)
         return st_fail(error, ST_NOTHING, "simtune templates lists the families; simtune query lists all rows",
                        "nothing is known of %s, and no family of that name is shipped", query->family);
     return st_fail(error, ST_NOTHING, "ask for less, or tune first: simtune reduce --arch auto",
-                   "the store knows no such %s%s%s", query->best ? "winner" : "measurement",
+                   "the store knows no such %s%s%s", query->best       ? "winner"
+                                                     : query->outcomes ? "candidate"
+                                                                       : "measurement",
                    query->family ? " of " : "", query->family ? query->family : "");
 }
 
@@ -238,22 +319,30 @@ st_code st_cmd_query(st_cli *cli, st_error *error)
     st_store *store = NULL;
     st_cli_filter filter;
     bool csv = st_parsed_flag(cli->parsed, "csv");
+    st_text outcomes;
+    st_text_init(&outcomes);
     printing to = {.cli = cli, .rows = json_array()};
-    st_code code = to.rows ? read_query(cli, &filter, error) : st_fail_memory(error, "asking the store");
+    st_code code = to.rows ? read_query(cli, &filter, &outcomes, error) : st_fail_memory(error, "asking the store");
+    to.failures = outcomes.length > 0;
     if (code == ST_OK)
         code = st_cli_store(cli, ST_STORE_READ, &store, error);
     if (code == ST_OK && filter.query.session)
-        code = check_session(store, filter.query.session, error);
+        code = st_cli_check_session(store, filter.query.session, error);
     if (code == ST_OK && csv)
         print_csv_head(cli->out);
     if (code == ST_OK)
-        code = st_cli_filter_ask(store, &filter, cli->json ? keep_row : csv ? print_csv_row : print_row, &to,
-                                 error);
+        code = st_cli_filter_ask(store, &filter,
+                                 cli->json     ? keep_row
+                                 : csv         ? print_csv_row
+                                 : to.failures ? print_failure
+                                               : print_row,
+                                 &to, error);
     if (code == ST_OK && cli->json)
         code = print_json_rows(cli, to.rows, error);
     if (code == ST_OK && !to.count)
-        code = nothing_known(&filter.query, error);
+        code = nothing_known(store, &filter.query, error);
     json_decref(to.rows);
+    st_text_release(&outcomes);
     st_store_close(store);
     return code;
 }

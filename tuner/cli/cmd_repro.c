@@ -180,24 +180,37 @@ static st_code print_repro(const candidate *from, const char *file, st_text *out
     return code;
 }
 
+// The folder is gone when the message is read: the file's name in the store remains.
+static void forget_folder(st_error *error, const char *folder)
+{
+    size_t length = strlen(folder) + 1;
+    bool named = false;
+    for (char *at; (at = strstr(error->what, folder)) && at[length - 1] == '/'; named = true)
+        memmove(at, at + length, strlen(at + length) + 1);
+    if (named)
+        st_error_prefix(error, "the store's copy of the template");
+}
+
 static st_code make_repro(st_store *store, const candidate *from, st_text *out, st_error *error)
 {
-    const char *base = getenv("TMPDIR");
+    const char *wish = getenv("TMPDIR"), *base = wish && wish[0] == '/' ? wish : "/tmp";
     char *texts = NULL, *main_file = NULL;
     json_t *files = NULL;
-    char *folder = st_format("%s/simtune-repro-XXXXXX", base && base[0] == '/' ? base : "/tmp");
+    char *folder = st_format("%s/simtune-repro-XXXXXX", base);
     st_code code = folder ? st_store_template_text(store, from->choice.template_hash, &texts, error)
                           : st_fail_memory(error, "writing a repro");
     if (code == ST_OK)
         code = st_json_parse(texts, strlen(texts), "the store's copy of the template", &files, error);
-    bool made = code == ST_OK && mkdtemp(folder);
+    bool made = code == ST_OK && (st_fault_here(ST_FAULT_SYSTEM) ? (errno = EACCES, NULL) : mkdtemp(folder));
     if (code == ST_OK && !made)
-        code = st_fail(error, ST_FAILED, "set TMPDIR to a folder that can be written", "cannot make a folder like %s: %s",
-                       folder, strerror(errno));
+        code = st_fail(error, ST_FAILED, "set TMPDIR to a folder that can be written", "cannot make a folder in %s: %s",
+                       base, strerror(errno));
     if (code == ST_OK)
         code = lay_out(folder, files, &main_file, error);
     if (code == ST_OK)
         code = print_repro(from, main_file, out, error);
+    if (made && code != ST_OK && code != ST_NO_MEMORY && error)
+        forget_folder(error, folder);
     if (made)
         clear_away(folder, files);
     json_decref(files);
@@ -227,7 +240,13 @@ st_code st_cmd_repro(st_cli *cli, st_error *error)
         code = make_repro(store, &from, &text, error);
     if (code == ST_OK && path)
         code = st_text_write_file(path, st_text_string(&text), text.length, &changed, error);
-    if (code == ST_OK && path)
+    if (code == ST_OK && cli->json)
+        code = st_cli_print_json(cli, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "schema", "simtune.repro/1", "candidate",
+                                                from.choice.candidate_id, "path", path, "changed",
+                                                path ? json_boolean(changed) : json_null(), "source",
+                                                path ? NULL : st_text_string(&text)),
+                                 error);
+    else if (code == ST_OK && path)
         fprintf(cli->talk, "%s %s\n", changed ? "wrote" : "unchanged:", path);
     else if (code == ST_OK)
         fputs(st_text_string(&text), cli->out);

@@ -3,34 +3,17 @@
 // on a device: the GPU present, else an arch from its data sheet.
 #include "reports/format.h"
 #include "tuner/base/memory.h"
-#include "tuner/base/paths.h"
 #include "tuner/cli/cli_answers.h"
+#include "tuner/cli/families.h"
 #include "tuner/gpu/device_class.h"
 #include "tuner/space.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { INDENT = 14, WIDTH = 80 };
 
 // --- the list ----------------------------------------------------------------------------------------------------
-
-static int is_cu(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
-    return length > 3 && strcmp(entry->d_name + length - 3, ".cu") == 0;
-}
-
-// Support code lies in the same folder: only a file that names a family is a template.
-static bool names_a_family(const char *path)
-{
-    st_text text;
-    st_text_init(&text);
-    bool found = st_text_read_file(&text, path, NULL) == ST_OK && strstr(st_text_string(&text), "simtune: family");
-    st_text_release(&text);
-    return found;
-}
 
 static size_t count_kind(const st_template *tmpl, st_axis_kind kind)
 {
@@ -64,7 +47,7 @@ static st_code list_one(st_cli *cli, const char *path, json_t *list, st_error *e
     if (code == ST_OK && cli->json)
         code = json_array_append_new(list, family_json(tmpl)) == 0 ? ST_OK : st_fail_memory(error, "listing families");
     else if (code == ST_OK)
-        fprintf(cli->out, "%-12s %s\n%-12s %zu types, %zu sizes; %zu parameters, %zu constraints\n", tmpl->family,
+        fprintf(cli->out, "%-12s %s\n%-12s types %zu, sizes %zu, parameters %zu, constraints %zu\n", tmpl->family,
                 tmpl->summary ? tmpl->summary : "", "", count_kind(tmpl, ST_AXIS_TYPE), count_kind(tmpl, ST_AXIS_SIZE),
                 tmpl->parameter_count, tmpl->where_count);
     st_template_free(tmpl);
@@ -74,30 +57,28 @@ static st_code list_one(st_cli *cli, const char *path, json_t *list, st_error *e
 // A template with a mistake does not hide the others; the last mistake is returned, those before said here.
 static st_code list_families(st_cli *cli, st_error *error)
 {
-    st_text folder;
-    st_text_init(&folder);
-    struct dirent **files = NULL;
+    st_list names, paths;
     json_t *list = json_array();
-    st_code code = list ? st_paths_shipped("templates", &folder, error) : st_fail_memory(error, "listing families");
-    int count = code == ST_OK ? scandir(st_text_string(&folder), &files, is_cu, alphasort) : 0;
-    for (int i = 0; i < count; i++) {
-        char *path = st_format("%s/%s", st_text_string(&folder), files[i]->d_name);
+    st_code code = st_families(&names, &paths, error);
+    if (code == ST_OK && !list)
+        code = st_fail_memory(error, "listing families");
+    if (code == ST_OK && !names.count)
+        code = st_fail(error, ST_NOTHING,
+                       "install simtune whole, or set SIMTUNE_SHARE to the folder that holds templates/",
+                       "no family is installed");
+    for (size_t i = 0; i < paths.count && list; i++) {
         st_error own = {0};
-        st_code here = !path ? st_fail_memory(&own, "listing families")
-                       : names_a_family(path) ? list_one(cli, path, list, &own)
-                                              : ST_OK;
+        st_code here = list_one(cli, paths.items[i], list, &own);
         if (here != ST_OK && code != ST_OK)
-            fprintf(cli->talk, "simtune: %s\n", error->what);
+            st_cli_say(cli, error);
         if (here != ST_OK)
             code = st_fail(error, here, own.remedy, "%s", own.what);
-        st_free(path);
-        free(files[i]);
     }
-    free(files);
     if (code == ST_OK && cli->json)
         code = st_cli_print_json(cli, json_pack("{s:s, s:O}", "schema", "simtune.templates/1", "families", list), error);
     json_decref(list);
-    st_text_release(&folder);
+    st_list_free(&names);
+    st_list_free(&paths);
     return code;
 }
 
@@ -133,16 +114,21 @@ static void print_axes(st_cli *cli, const st_template *tmpl, st_text *text)
             st_text_add(&words, " ");
             add_value(&axis->values[v], axis->kind == ST_AXIS_SIZE, &words);
         }
+        if (axis->data)
+            st_text_add(&words, "; of the data: the first alone, and no part of the header");
         st_report_row(text, axis->name, INDENT, st_text_string(&words), WIDTH);
         st_text_release(&words);
     }
+    for (size_t i = 0; i < tmpl->problem_rule_count; i++)
+        st_text_addf(text, "%s  %4d  %s\n", i ? "" : "those that make sense together (line of the template)\n",
+                     st_expression_place(tmpl->problem_rules[i]).line, st_expression_text(tmpl->problem_rules[i]));
     fputs(st_text_string(text), cli->out);
     st_text_clear(text);
 }
 
 static void print_parameters(st_cli *cli, const st_template *tmpl, st_text *text)
 {
-    fprintf(cli->out, "\nparameters: what is tuned; [ ] is the default\n");
+    fprintf(cli->out, tmpl->parameter_count ? "\nparameters: what is tuned; [ ] is the default\n" : "\nno parameters\n");
     for (size_t i = 0; i < tmpl->parameter_count; i++) {
         const st_parameter *parameter = &tmpl->parameters[i];
         st_text words;
@@ -184,7 +170,9 @@ static st_code print_constraints(st_cli *cli, const st_template *tmpl, st_error 
     if (!used)
         return st_fail_memory(error, "printing a family");
     mark_used(tmpl, used);
-    fprintf(cli->out, "\nconstraints: what every allowed configuration keeps (line of the template)\n");
+    fprintf(cli->out, tmpl->where_count
+                          ? "\nconstraints: what every allowed configuration keeps (line of the template)\n"
+                          : "\nno constraints\n");
     for (size_t i = 0; i < tmpl->where_count; i++)
         fprintf(cli->out, "  %4d  %s\n", st_expression_place(tmpl->wheres[i]).line,
                 st_expression_text(tmpl->wheres[i]));
@@ -222,8 +210,9 @@ static json_t *axes_json(const st_template *tmpl)
     json_t *list = json_array();
     bool whole = list;
     for (size_t i = 0; i < tmpl->axis_count && whole; i++)
-        whole = json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", tmpl->axes[i].name, "kind",
-                                                      kinds[tmpl->axes[i].kind], "values",
+        whole = json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o}", "name", tmpl->axes[i].name, "kind",
+                                                      kinds[tmpl->axes[i].kind], "data", (int)tmpl->axes[i].data,
+                                                      "values",
                                                       values_json(tmpl->axes[i].values,
                                                                   tmpl->axes[i].value_count))) == 0;
     if (whole)
@@ -262,13 +251,13 @@ static json_t *parameters_json(const st_template *tmpl)
     return NULL;
 }
 
-static json_t *expressions_json(const st_template *tmpl)
+static json_t *expressions_json(st_expression *const *expressions, size_t count)
 {
     json_t *list = json_array();
     bool whole = list;
-    for (size_t i = 0; i < tmpl->where_count && whole; i++)
-        whole = json_array_append_new(list, json_pack("{s:i, s:s}", "line", st_expression_place(tmpl->wheres[i]).line,
-                                                      "where", st_expression_text(tmpl->wheres[i]))) == 0;
+    for (size_t i = 0; i < count && whole; i++)
+        whole = json_array_append_new(list, json_pack("{s:i, s:s}", "line", st_expression_place(expressions[i]).line,
+                                                      "where", st_expression_text(expressions[i]))) == 0;
     if (whole)
         return list;
     json_decref(list);
@@ -304,19 +293,36 @@ static st_code find_ground(st_cli *cli, ground *out, st_error *error)
     return st_device_class_facts(class, -1, &out->facts, error);
 }
 
-// The problem of a default run with the v-th value of the first size axis.
-static st_problem problem_of_size(const st_template *tmpl, int axis, size_t v)
+static bool moves(const st_axis *axis)
+{
+    return axis->kind == ST_AXIS_SIZE && !axis->data;
+}
+
+static size_t count_problems(const st_template *tmpl)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < tmpl->axis_count; i++)
+        count *= moves(&tmpl->axes[i]) ? tmpl->axes[i].value_count : 1;
+    return count;
+}
+
+// The p-th problem of a default run: every size, the first of all else.
+static st_problem problem_of(const st_template *tmpl, size_t p)
 {
     st_problem problem = {{0}};
-    for (size_t i = 0; i < tmpl->axis_count; i++)
-        problem.value[i] = tmpl->axes[i].values[(int)i == axis ? v : 0].number;
+    for (size_t i = tmpl->axis_count; i-- > 0;) {
+        const st_axis *axis = &tmpl->axes[i];
+        problem.value[i] = axis->values[moves(axis) ? p % axis->value_count : 0].number;
+        p /= moves(axis) ? axis->value_count : 1;
+    }
     return problem;
 }
 
 static st_code measure_space(const st_template *tmpl, const st_problem *problem, const ground *on, size_t *allowed,
                              double *combinations, st_error *error)
 {
-    st_space_options options = {.need_run_to_run = tmpl->determinism_count > 0};
+    st_space_options options = {.need_run_to_run = tmpl->determinism_count > 0 &&
+                                                   !st_problem_default_none(tmpl, problem)};
     st_space *space = NULL;
     st_error why = {0};
     st_code code = st_space_open(tmpl, problem, &on->facts, &options, &space, &why);
@@ -337,16 +343,14 @@ static double all_combinations(const st_template *tmpl)
     return product;
 }
 
-// Each size of the first size axis; a family without one has one space.
+// Each problem of a default run; a family without sizes has one space.
 static st_code measure_sizes(st_cli *cli, const st_template *tmpl, const ground *on, json_t *list, st_error *error)
 {
-    int axis = -1;
-    for (size_t i = 0; i < tmpl->axis_count && axis < 0; i++)
-        if (tmpl->axes[i].kind == ST_AXIS_SIZE)
-            axis = (int)i;
     st_code code = ST_OK;
-    for (size_t v = 0; v < (axis < 0 ? 1 : tmpl->axes[axis].value_count) && code == ST_OK; v++) {
-        st_problem problem = problem_of_size(tmpl, axis, v);
+    for (size_t p = 0; p < count_problems(tmpl) && code == ST_OK; p++) {
+        st_problem problem = problem_of(tmpl, p);
+        if (st_problem_broken_rule(tmpl, &problem, &on->facts))
+            continue;
         size_t allowed = 0;
         double combinations = all_combinations(tmpl);
         st_text name, shown;
@@ -373,8 +377,9 @@ static st_code print_family(st_cli *cli, const st_template *tmpl, const ground *
 {
     st_text text;
     st_text_init(&text);
-    fprintf(cli->out, "%s: %s\n  %s\n  template %s, %zu launches\n", tmpl->family, tmpl->summary ? tmpl->summary : "",
-            tmpl->path, tmpl->hash, count_launches(tmpl));
+    fprintf(cli->out, "%s%s%s\n  %s\n  template %s, %zu launch%s\n", tmpl->family, tmpl->summary ? ": " : "",
+            tmpl->summary ? tmpl->summary : "", tmpl->path, tmpl->hash, count_launches(tmpl),
+            count_launches(tmpl) == 1 ? "" : "es");
     print_axes(cli, tmpl, &text);
     print_parameters(cli, tmpl, &text);
     st_code code = text.failed ? st_fail_memory(error, "printing a family") : print_constraints(cli, tmpl, error);
@@ -394,7 +399,8 @@ static st_code print_family_json(st_cli *cli, const st_template *tmpl, const gro
     bool whole = code == ST_OK && st_json_put(object, "schema", json_string("simtune.template/1")) &&
                  st_json_put(object, "axes", axes_json(tmpl)) &&
                  st_json_put(object, "parameters", parameters_json(tmpl)) &&
-                 st_json_put(object, "constraints", expressions_json(tmpl)) &&
+                 st_json_put(object, "problems", expressions_json(tmpl->problem_rules, tmpl->problem_rule_count)) &&
+                 st_json_put(object, "constraints", expressions_json(tmpl->wheres, tmpl->where_count)) &&
                  st_json_put(object, "device", json_string(on->facts.name)) &&
                  st_json_put(object, "cc", st_json_known_or_null(on->facts.cc)) &&
                  st_json_put(object, "sm_count", st_json_known_or_null(on->facts.sm_count)) &&

@@ -6,6 +6,7 @@
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
+#include "tuner/cli/cli_answers.h"
 #include "tuner/cli/tune_options.h"
 #include "tuner/cli/vary_table.h"
 #include "tuner/publish.h"
@@ -68,35 +69,61 @@ static void on_note(void *context, const char *text)
 
 // --- dry run --------------------------------------------------------------------------------------------------
 
-static st_code dry_run(st_cli *cli, const st_tune_words *words, const st_cli_device *device, st_error *error)
+// Of the session on an H200 that ships (db/history): 100 s of processor time for its 1109 kernels, 6.2 s for 2635
+// candidates, 7.7 s for finals and profiles of four problems. Compiling overlaps; here it does not.
+static double forecast_seconds(const st_tune_words *words, size_t compiles, size_t chosen)
+{
+    double problems = (double)words->problem_count, screen = (double)chosen * 0.0024;
+    if (words->options.budget_seconds > 0 && screen > words->options.budget_seconds * problems)
+        screen = words->options.budget_seconds * problems;
+    return (double)compiles * 0.09 / 8 + screen + 1.9 * problems + 1;
+}
+
+static st_code print_forecast(st_cli *cli, const st_tune_words *words, const st_tune_forecast *forecast, size_t index,
+                              json_t *list, st_error *error)
 {
     const st_template *tmpl = words->options.tmpl;
+    st_text text;
+    st_text_init(&text);
+    st_problem_text(tmpl, &words->problems[index], &text);
+    st_code code = ST_OK;
+    if (!cli->json)
+        fprintf(cli->out, "%s %s: %.0f combinations, %zu allowed, %zu to be tried, %zu to be compiled\n", tmpl->family,
+                st_text_string(&text), forecast->combinations, forecast->allowed, forecast->chosen, forecast->compiles);
+    else if (json_array_append_new(list, json_pack("{s:s, s:f, s:I, s:I, s:I}", "problem", st_text_string(&text),
+                                                   "combinations", forecast->combinations, "allowed",
+                                                   (json_int_t)forecast->allowed, "tried", (json_int_t)forecast->chosen,
+                                                   "compiled", (json_int_t)forecast->compiles)) != 0)
+        code = st_fail_memory(error, "printing JSON");
+    st_text_release(&text);
+    return code;
+}
+
+static st_code dry_run(st_cli *cli, const st_tune_words *words, const st_cli_device *device, st_error *error)
+{
     st_tune_forecast *forecasts = st_calloc(words->problem_count, sizeof *forecasts);
-    st_code code = forecasts ? st_tune_dry_run(&words->options, device->present ? &device->facts : NULL, forecasts,
-                                               error)
-                             : st_fail_memory(error, "forecasting");
+    json_t *list = json_array();
+    st_code code = forecasts && list ? st_tune_dry_run(&words->options, device->present ? &device->facts : NULL,
+                                                       forecasts, error)
+                                     : st_fail_memory(error, "forecasting");
     size_t compiles = 0, chosen = 0;
     for (size_t i = 0; i < words->problem_count && code == ST_OK; i++) {
-        st_text text;
-        st_text_init(&text);
-        st_problem_text(tmpl, &words->problems[i], &text);
-        fprintf(cli->out, "%s %s: %.0f combinations, %zu allowed, %zu to be tried, %zu to be compiled\n",
-                tmpl->family, st_text_string(&text), forecasts[i].combinations, forecasts[i].allowed,
-                forecasts[i].chosen, forecasts[i].compiles);
-        st_text_release(&text);
+        code = print_forecast(cli, words, &forecasts[i], i, list, error);
         chosen += forecasts[i].chosen;
         if (forecasts[i].compiles > compiles)
             compiles = forecasts[i].compiles;
     }
-    if (code == ST_OK) {
-        // Of the session on an H200 that ships (db/history): 100 s of processor time for its 1109 kernels, 6.2 s
-        // for 2635 candidates, 7.7 s for finals and profiles of four problems. Compiling overlaps; here it does not.
-        double problems = (double)words->problem_count, screen = (double)chosen * 0.0024;
-        if (words->options.budget_seconds > 0 && screen > words->options.budget_seconds * problems)
-            screen = words->options.budget_seconds * problems;
-        double seconds = (double)compiles * 0.09 / 8 + screen + 1.9 * problems;
-        fprintf(cli->out, "about %.0f s on 8 cores; nothing was measured\n", seconds + 1);
-    }
+    if (code == ST_OK && !chosen) // as the run would end
+        code = st_fail(error, ST_NOTHING, "leave out a --where or a --set", "no configuration of %s is allowed for this",
+                       words->options.tmpl->family);
+    double seconds = forecast_seconds(words, compiles, chosen);
+    if (code == ST_OK && cli->json)
+        code = st_cli_print_json(cli, json_pack("{s:s, s:s, s:f, s:O}", "schema", "simtune.forecast/1", "family",
+                                                words->options.tmpl->family, "seconds", seconds, "problems", list),
+                                 error);
+    else if (code == ST_OK)
+        fprintf(cli->out, "about %.0f s on 8 cores; nothing was measured\n", seconds);
+    json_decref(list);
     st_free(forecasts);
     return code;
 }
@@ -199,6 +226,8 @@ static st_code history_print(st_cli *cli, const st_template *tmpl, st_store *sto
     st_text why;
     st_text_init(&why);
     json_t *list = json_array();
+    if (!list)
+        return st_fail_memory(error, "printing what is known");
     if (!cli->json)
         fprintf(cli->out, "NOT TUNED HERE: figures of %s (sm_%d, %d SMs), driver %s, %s\n", from->name, from->cc,
                 from->sm_count, from->driver, from->date);
@@ -211,13 +240,7 @@ static st_code history_print(st_cli *cli, const st_template *tmpl, st_store *sto
                                 "sm_count", from->sm_count, "driver", from->driver, "date", from->date, "cache",
                                 cache, "header", path[0] ? path : NULL, "why", st_text_string(&why), "winners",
                                 list);
-        st_text text;
-        st_text_init(&text);
-        if (all)
-            st_json_print(all, &text);
-        fprintf(cli->out, "%s\n", st_text_string(&text));
-        st_text_release(&text);
-        json_decref(all);
+        code = st_cli_print_json(cli, all, error);
     } else if (code == ST_OK) {
         if (path[0])
             fprintf(cli->out, "%s %s\n", changed ? "wrote" : "unchanged:", path);
@@ -342,10 +365,15 @@ static st_code publish(st_cli *cli, const st_template *tmpl, const st_tune_resul
     st_text_init(&path);
     st_code code = st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, error);
     st_emit_options options = {.cache = cache, .command = cli->command_line};
-    if (code == ST_OK)
+    bool usual = false;
+    for (size_t i = 0; i < count && code == ST_OK; i++)
+        usual = usual || st_problem_is_usual(tmpl, &choices[i].problem);
+    if (code == ST_OK && !usual)
+        fprintf(cli->talk, "note: no header: it is made from the usual data, which were not among these\n");
+    if (code == ST_OK && usual)
         code = st_header_publish(tmpl, choices, count, &options, st_parsed_text(cli->parsed, "output"), &path,
                                  &changed, error);
-    if (code == ST_OK && !cli->json)
+    if (code == ST_OK && usual && !cli->json)
         fprintf(cli->out, "%s %s\n", changed ? "wrote" : "unchanged:", st_text_string(&path));
     st_text_release(&path);
     st_free(choices);
@@ -427,7 +455,7 @@ static st_code check_output(st_cli *cli, st_error *error)
         return st_fail_memory(error, "checking the output");
     st_code code = folder[0] ? st_text_make_folder(folder, error) : ST_OK;
     char *trial = st_format("%s%s.simtune-trial", folder, folder[0] ? "/" : "");
-    FILE *file = code == ST_OK && trial ? fopen(trial, "w") : NULL;
+    FILE *file = code == ST_OK && trial && !st_fault_here(ST_FAULT_SYSTEM) ? fopen(trial, "w") : NULL;
     if (code == ST_OK && !file)
         code = st_fail(error, ST_FAILED, "choose a folder that can be written with -o", "%s cannot be written",
                        place);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of commands. To add one: a row here, a file cmd_NAME.c, its declaration in cli.h, a golden test
-// under tests/cli, a line in README. Help, manual and completions are printed from this table.
+// and its schema under tests/cli, a line in README. Help, manual and completions are printed from this table.
+// A family is no row: a file in templates/ is a command (families.h).
 #include "tuner/cli/cli.h"
 
 #include "reports/format.h"
-#include "tuner/base/paths.h"
-#include "tuner/base/version.h"
+#include "tuner/cli/families.h"
 
 #include <string.h>
 
@@ -24,6 +24,10 @@ static const st_option tune_options[] = {
     {"type", 't', "TYPES", true, "element types, by comma (f32 f64 i32 …)"},
     {"op", 0, "WORDS", true, "words of the family's other axes, by comma (sum min max)"},
     {"size", 'n', "SIZES", true, "problem sizes, by comma (64Ki,1Mi,2^24)"},
+    {"axis", 'a', "NAME=VALUES", true, "values of any axis, by comma (percent=1,50 kind=less); all: every one"},
+    {"kind", 0, "WORDS", false, "scan: exclusive, inclusive; the same as --axis kind=WORDS"},
+    {"ordered", 0, NULL, false, "compact: what is kept stays in order (default); --axis order=ordered"},
+    {"any-order", 0, NULL, false, "compact: what is kept may come in any order; --axis order=any"},
     {"set", 's', "PARAM=VALUES", true, "only these values of a parameter"},
     {"vary", 0, "PARAM", true, "only this parameter moves; all others stay at --set or their default"},
     {"where", 'w', "EXPRESSION", true, "a further constraint on configurations"},
@@ -48,6 +52,8 @@ static const st_option query_options[] = {
     {"size", 'n', "SIZE", false, "problem size"},
     {"session", 0, "ID", false, "one session"},
     {"cache", 0, "STATE", false, "cold or warm"},
+    {"failures", 0, NULL, false, "candidates that failed instead: why, and how to reproduce it"},
+    {"outcome", 0, "WORDS", true, "candidates of these outcomes, by comma (wrong crash … skipped)"},
     {"limit", 0, "NUMBER", false, "at most so many rows"},
     {"csv", 0, NULL, false, "print as CSV"},
     {0}};
@@ -71,7 +77,7 @@ static const st_option help_options[] = {
 
 static const st_option *const tune_tables[] = {tune_options, device_options, NULL};
 static const st_option *const query_tables[] = {query_options, device_options, NULL};
-static const st_option *const device_tables[] = {device_options, NULL};
+static const st_option *const template_tables[] = {device_options, NULL};
 static const st_option *const emit_tables[] = {emit_options, device_options, NULL};
 static const st_option *const repro_tables[] = {repro_options, NULL};
 static const st_option *const help_tables[] = {help_options, NULL};
@@ -89,9 +95,12 @@ const st_command st_commands[] = {
     {"query", "what is known: measurements and winners, per device", "[FAMILY] [options]",
      "Prints every measured candidate, or the winners alone, grouped by device and problem: time, speed, share of the "
      "device's measured memory speed, gain over the default with its 95 % interval. Without a store of your own the "
-     "shipped history answers. --json and --csv give base units (nanoseconds, bytes a second) and null for unknown.",
+     "shipped history answers. --json and --csv give base units (nanoseconds, bytes a second) and null for unknown. "
+     "--failures lists what came out wrong, race, compile, launch, crash or timeout, each with the first line of its "
+     "log and the command that writes a program of it.",
      "simtune query reduce --best\n"
      "simtune query reduce --best --arch sm_90 --type f32 --json\n"
+     "simtune query reduce --failures\n"
      "simtune query --session 019a --csv",
      query_tables, st_cmd_query},
     {"show", "one candidate with samples, counters and outcome", "ID",
@@ -110,17 +119,16 @@ const st_command st_commands[] = {
      "[FAMILY|FILE.cu]",
      "The size of the space is that of a default run on the GPU present; without one, or with --arch sm_90 or "
      "sm_90/132 (SMs), on that device as its data sheet has it.",
-     "simtune templates\nsimtune templates reduce", device_tables, st_cmd_templates},
-    {"devices", "the GPUs here and what is known of them", "", "", "simtune devices", device_tables,
-     st_cmd_devices},
-    {"doctor", "what was found, where, which version, and whether counters are allowed", "", "",
-     "simtune doctor", device_tables, st_cmd_doctor},
+     "simtune templates\nsimtune templates reduce", template_tables, st_cmd_templates},
+    {"devices", "the GPUs here and what is known of them", "[options]", "", "simtune devices", NULL, st_cmd_devices},
+    {"doctor", "what was found, where, which version, and whether counters are allowed", "[options]", "",
+     "simtune doctor", NULL, st_cmd_doctor},
     {"db", "the store: info, export FILE SESSION…, import FILE…, check", "info|export|import|check …",
      "info counts what is in it and lists its sessions. export writes sessions as gzip'ed JSON Lines, import takes "
      "such files in (rows that are there already are left alone). check looks for damage.",
      "simtune db info\nsimtune db export h200.jsonl.gz 019ad3c1", NULL, st_cmd_db},
     {"help", "this, or one command", "[COMMAND]", "", "simtune help tune", help_tables, st_cmd_help},
-    {"version", "the version", "", "", "simtune version", NULL, st_cmd_version},
+    {"version", "the version", "[--json]", "", "simtune version", NULL, st_cmd_version},
     {0}};
 
 const st_command *st_command_find(const char *name)
@@ -136,17 +144,7 @@ bool st_command_is_family(const char *name)
     size_t length = strlen(name);
     if (strchr(name, '/') || (length > 3 && strcmp(name + length - 3, ".cu") == 0))
         return true;
-    if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != length)
-        return false;
-    st_text path, relative;
-    st_text_init(&path);
-    st_text_init(&relative);
-    st_text_addf(&relative, "templates/%s.cu", name);
-    bool found = strcmp(name, "support") != 0 &&
-                 st_paths_shipped(st_text_string(&relative), &path, NULL) == ST_OK;
-    st_text_release(&relative);
-    st_text_release(&path);
-    return found;
+    return st_families_has(name);
 }
 
 void st_command_help(const st_command *command, st_text *out)

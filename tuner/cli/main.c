@@ -6,6 +6,7 @@
 #include "tuner/base/memory.h"
 #include "tuner/base/version.h"
 #include "tuner/cli/cli.h"
+#include "tuner/cli/families.h"
 #include "tuner/gpu/compile.h"
 #include "tuner/worker/worker.h"
 
@@ -119,14 +120,20 @@ static st_code run_command(const st_command *command, int argc, char **argv, cha
 
 static st_code no_such_command(const char *word, st_error *error)
 {
-    const char *names[64];
+    const char *names[128];
     size_t count = 0;
+    st_list families, paths;
+    (void)st_families(&families, &paths, NULL); // without memory there is one suggestion less
     for (const st_command *row = st_commands; row->name && count < 64; row++)
         names[count++] = row->name;
+    for (size_t i = 0; i < families.count && count < 128; i++)
+        names[count++] = families.items[i];
     int nearest = st_text_nearest(word, names, count);
     char remedy[96] = "simtune help lists the commands; simtune templates lists the families";
     if (nearest >= 0)
         snprintf(remedy, sizeof remedy, "did you mean simtune %s?", names[nearest]);
+    st_list_free(&families);
+    st_list_free(&paths);
     return st_fail(error, ST_USAGE, remedy, "there is no command and no family %s", word);
 }
 
@@ -157,7 +164,9 @@ int main(int argc, char **argv)
     if (fflush(stdout) != 0 || ferror(stdout)) {
         if (errno == EPIPE) // the reader had enough: `simtune show ID | head`
             return exit_code;
-        fprintf(stderr, "simtune: cannot write the output: %s\n", strerror(errno));
+        fprintf(stderr,
+                "simtune: cannot write the output: %s\n  what was measured is in the store; print it elsewhere\n",
+                strerror(errno));
         return exit_code ? exit_code : ST_FAILED;
     }
     return exit_code;

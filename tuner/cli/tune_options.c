@@ -11,6 +11,7 @@
 typedef struct chosen {
     int64_t values[64];
     size_t count;
+    bool expressly; // each was named by the user
 } chosen;
 
 static bool add_value(chosen *some, int64_t value)
@@ -58,6 +59,7 @@ static st_code choose_word(const st_template *tmpl, st_axis_kind kind, const cha
         for (size_t v = 0; tmpl->axes[i].kind == kind && v < tmpl->axes[i].value_count; v++)
             if (strcmp(tmpl->axes[i].values[v].word, name) == 0) {
                 add_value(&some[i], tmpl->axes[i].values[v].number);
+                some[i].expressly = true;
                 return ST_OK;
             }
     return unknown_word(tmpl, kind, word, error);
@@ -72,23 +74,108 @@ static st_code choose_size(const st_template *tmpl, const char *word, chosen *so
         const st_axis *axis = &tmpl->axes[i];
         bool named = equals && strlen(axis->name) == (size_t)(equals - word) &&
                      strncmp(axis->name, word, (size_t)(equals - word)) == 0;
-        if (axis->kind != ST_AXIS_SIZE || (equals && !named))
+        if (axis->kind != ST_AXIS_SIZE || (equals ? !named : axis->data))
             continue;
         if (!st_text_to_int(number, &value) || value < 0 || value > (int64_t)1 << 48)
             return st_fail(error, ST_USAGE, "write sizes like 1000, 64Ki, 16Mi or 2^24", "%s is no size", number);
         if (!add_value(&some[i], value))
             return st_fail(error, ST_USAGE, "give at most 64", "too many sizes");
+        some[i].expressly = true;
         return ST_OK;
     }
     return st_fail(error, ST_USAGE, "simtune templates FAMILY shows the axes", "%s has no size axis for %s",
                    tmpl->family, word);
 }
 
-// What was not chosen: the first type, the first word, every size.
+static st_code unknown_axis(const st_template *tmpl, const char *name, st_error *error)
+{
+    st_text known;
+    st_text_init(&known);
+    st_text_add(&known, tmpl->axis_count ? "its axes are" : "leave the option out");
+    for (size_t i = 0; i < tmpl->axis_count; i++)
+        st_text_addf(&known, " %s", tmpl->axes[i].name);
+    st_code code = st_fail(error, ST_USAGE, st_text_string(&known), "%s has no axis %s", tmpl->family, name);
+    st_text_release(&known);
+    return code;
+}
+
+static st_code choose_axis_value(const st_template *tmpl, int index, const char *word, chosen *to, st_error *error)
+{
+    const st_axis *axis = &tmpl->axes[index];
+    int64_t value;
+    if (strcmp(word, "all") == 0) {
+        for (size_t v = 0; v < axis->value_count; v++)
+            if (!add_value(to, axis->values[v].number))
+                return st_fail(error, ST_USAGE, "name some of them", "%s has more than 64 values", axis->name);
+        return ST_OK;
+    }
+    st_code code = st_axis_value(tmpl, index, word, &value, error);
+    if (code == ST_OK && axis->kind == ST_AXIS_SIZE && value > (int64_t)1 << 48)
+        code = st_fail(error, ST_USAGE, "write sizes like 1000, 64Ki, 16Mi or 2^24", "%s is no size", word);
+    if (code == ST_OK && !add_value(to, value))
+        code = st_fail(error, ST_USAGE, "give at most 64", "too many values of %s", axis->name);
+    return code;
+}
+
+// "percent=1,10" or "percent=all": values of any axis, of the data too.
+static st_code choose_axis(const st_template *tmpl, const char *words, chosen *some, st_error *error)
+{
+    const char *equals = strchr(words, '=');
+    char *name = equals ? st_strndup(words, (size_t)(equals - words)) : NULL;
+    if (!equals)
+        return st_fail(error, ST_USAGE, "write --axis NAME=VALUE,VALUE", "--axis %s names no value", words);
+    if (!name)
+        return st_fail_memory(error, "reading the command line");
+    int index = st_template_axis(tmpl, name);
+    st_code code = index < 0 ? unknown_axis(tmpl, name, error) : ST_OK;
+    bool every = false;
+    for (const char *at = equals + 1; code == ST_OK; at++) {
+        size_t length = strcspn(at, ",");
+        char *word = st_strndup(at, length);
+        code = word ? choose_axis_value(tmpl, index, word, &some[index], error)
+                    : st_fail_memory(error, "reading the command line");
+        every = every || (word && strcmp(word, "all") == 0);
+        st_free(word);
+        at += length;
+        if (!*at)
+            break;
+    }
+    if (code == ST_OK)
+        some[index].expressly = !every;
+    st_free(name);
+    return code;
+}
+
+// Sizes that the emulated device computes in a moment, for a template whose own are larger. Several size axes
+// are all small.
+static bool choose_small(const st_template *tmpl, chosen *some)
+{
+    enum { SMALL = 1 << 10, LARGE = 1 << 16, MANY = 256 };
+    size_t axes = 0;
+    bool larger = false;
+    for (size_t i = 0; i < tmpl->axis_count; i++)
+        axes += tmpl->axes[i].kind == ST_AXIS_SIZE && !tmpl->axes[i].data;
+    for (size_t i = 0; i < tmpl->axis_count; i++) {
+        const st_axis *axis = &tmpl->axes[i];
+        bool replace = false;
+        for (size_t v = 0; axis->kind == ST_AXIS_SIZE && !axis->data && v < axis->value_count; v++)
+            replace = replace || axis->values[v].number > (axes > 1 ? MANY : LARGE);
+        if (!replace || some[i].count)
+            continue;
+        larger = true;
+        add_value(&some[i], axes > 1 ? MANY : SMALL);
+        if (axes == 1)
+            add_value(&some[i], LARGE);
+    }
+    return larger;
+}
+
+// What was not chosen: the first type, word and property of the data, every size.
 static void choose_defaults(const st_template *tmpl, chosen *some)
 {
     for (size_t i = 0; i < tmpl->axis_count; i++) {
-        size_t wanted = tmpl->axes[i].kind == ST_AXIS_SIZE ? tmpl->axes[i].value_count : 1;
+        bool all = tmpl->axes[i].kind == ST_AXIS_SIZE && !tmpl->axes[i].data;
+        size_t wanted = all ? tmpl->axes[i].value_count : 1;
         for (size_t v = 0; v < wanted && some[i].count < wanted; v++)
             add_value(&some[i], tmpl->axes[i].values[v].number);
     }
@@ -117,7 +204,59 @@ static st_code make_problems(const st_template *tmpl, const chosen *some, st_tun
     return ST_OK;
 }
 
-static st_code read_problems(const st_template *tmpl, st_tune_words *out, st_error *error)
+static bool asks_for(const st_template *tmpl, const st_expression *rule, int slot)
+{
+    if (st_expression_uses(rule, slot))
+        return true;
+    for (size_t i = 0; i < tmpl->let_count; i++)
+        if (st_expression_uses(rule, tmpl->lets[i].slot) && asks_for(tmpl, tmpl->lets[i].value, slot))
+            return true;
+    return false;
+}
+
+// Did the user name all that the rule forbids, or is it what came along?
+static bool is_express(const st_template *tmpl, const st_expression *rule, const chosen *some)
+{
+    for (size_t i = 0; i < tmpl->axis_count; i++)
+        if (!some[i].expressly && asks_for(tmpl, rule, tmpl->axes[i].slot))
+            return false;
+    return true;
+}
+
+static st_code refuse_problem(const st_template *tmpl, const st_problem *problem, const st_expression *rule,
+                              st_error *error)
+{
+    st_place place = st_expression_place(rule);
+    st_text text;
+    st_text_init(&text);
+    st_problem_text(tmpl, problem, &text);
+    st_code code = st_fail(error, ST_USAGE, "choose other values of these axes", "%s:%d: %s is no problem of %s: %s",
+                           place.file ? place.file : "", place.line, st_text_string(&text), tmpl->family,
+                           st_expression_text(rule));
+    st_text_release(&text);
+    return code;
+}
+
+// Leaves out the combinations that make no sense; refuses them where they were asked for.
+static st_code keep_sensible(const st_template *tmpl, const chosen *some, st_tune_words *out, st_error *error)
+{
+    size_t kept = 0;
+    const st_expression *first = NULL;
+    for (size_t p = 0; p < out->problem_count; p++) {
+        const st_expression *broken = st_problem_broken_rule(tmpl, &out->problems[p], NULL);
+        if (broken && is_express(tmpl, broken, some))
+            return refuse_problem(tmpl, &out->problems[p], broken, error);
+        first = first ? first : broken;
+        if (!broken)
+            out->problems[kept++] = out->problems[p];
+    }
+    if (!kept && out->problem_count)
+        return refuse_problem(tmpl, &out->problems[0], first, error);
+    out->problem_count = kept;
+    return ST_OK;
+}
+
+static st_code read_problems(st_cli *cli, const st_template *tmpl, st_tune_words *out, st_error *error)
 {
     chosen *some = st_calloc(ST_MAX_AXES, sizeof *some);
     st_code code = some ? ST_OK : st_fail_memory(error, "listing problems");
@@ -127,6 +266,10 @@ static st_code read_problems(const st_template *tmpl, st_tune_words *out, st_err
         code = choose_word(tmpl, ST_AXIS_WORD, out->words.items[i], some, error);
     for (size_t i = 0; i < out->sizes.count && code == ST_OK; i++)
         code = choose_size(tmpl, out->sizes.items[i], some, error);
+    for (size_t i = 0; i < out->axes.count && code == ST_OK; i++)
+        code = choose_axis(tmpl, out->axes.items[i], some, error);
+    if (code == ST_OK && st_cli_wants_emulated(cli) && choose_small(tmpl, some))
+        fprintf(cli->talk, "note: the emulated device computes on the CPU, so n is small unless --size says more\n");
     if (code == ST_OK) {
         // Only axes without any word of the user get their defaults.
         chosen *defaults = st_calloc(ST_MAX_AXES, sizeof *defaults);
@@ -138,6 +281,8 @@ static st_code read_problems(const st_template *tmpl, st_tune_words *out, st_err
                 if (!some[i].count)
                     some[i] = defaults[i];
             code = make_problems(tmpl, some, out, error);
+            if (code == ST_OK)
+                code = keep_sensible(tmpl, some, out, error);
         }
         st_free(defaults);
     }
@@ -164,11 +309,17 @@ static st_code name_types(st_tune_words *out, st_error *error)
 // --- the other options --------------------------------------------------------------------------------------
 
 // "30s" is time, "500" a number of configurations, "none" neither.
-static st_code read_budget(const char *word, st_tune_options *options, st_error *error)
+static st_code read_budget(st_cli *cli, st_tune_options *options, st_error *error)
 {
     static const char remedy[] = "write 30s, or 500 (configurations), or none";
+    enum { EMULATED_CANDIDATES = 24 }; // a number, not a time: two runs try the same
+    const char *word = st_parsed_text(cli->parsed, "budget");
     options->budget_seconds = 0;
     options->budget_candidates = 0;
+    if (!word && st_cli_wants_emulated(cli)) {
+        options->budget_candidates = EMULATED_CANDIDATES;
+        return ST_OK;
+    }
     if (!word) {
         options->budget_seconds = 1.6;
         return ST_OK;
@@ -203,6 +354,17 @@ static st_code read_number(st_cli *cli, const char *name, double missing, double
     return ST_OK;
 }
 
+static st_code read_whole(st_cli *cli, const char *name, int64_t missing, int64_t low, int64_t high, int64_t *out,
+                          st_error *error)
+{
+    const char *word = st_parsed_text(cli->parsed, name);
+    *out = missing;
+    if (word && (!st_text_to_int(word, out) || *out < low || *out > high))
+        return st_fail(error, ST_USAGE, "see --help", "--%s %s is not a whole number from %lld to %lld", name, word,
+                       (long long)low, (long long)high);
+    return ST_OK;
+}
+
 static st_code read_strategy(st_cli *cli, st_tune_options *options, st_error *error)
 {
     const char *word = st_parsed_text(cli->parsed, "strategy");
@@ -222,6 +384,7 @@ static st_code read_determinism(st_cli *cli, const st_template *tmpl, st_tune_op
 {
     const char *word = st_parsed_text(cli->parsed, "determinism");
     options->space.need_run_to_run = tmpl->determinism_count > 0;
+    options->space.unless_default_none = !word;
     if (!word || strcmp(word, "run_to_run") == 0) {
         options->space.need_run_to_run = options->space.need_run_to_run || word;
         return ST_OK;
@@ -243,6 +406,28 @@ static st_code read_counters(st_cli *cli, st_tune_options *options, st_error *er
     return ST_OK;
 }
 
+// Front-ends of --axis for axes that people name often. To add one: a row, and one of the options.
+static st_code add_axis_words(st_cli *cli, st_list *axes, st_error *error)
+{
+    static const struct {
+        const char *option, *axis, *value; // value NULL: the option's
+    } rows[] = {{"kind", "kind", NULL}, {"ordered", "order", "ordered"}, {"any-order", "order", "any"}};
+    if (st_parsed_flag(cli->parsed, "ordered") && st_parsed_flag(cli->parsed, "any-order"))
+        return st_fail(error, ST_USAGE, "choose one, or both with --axis order=all",
+                       "--ordered and --any-order together");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *given = st_parsed_text(cli->parsed, rows[i].option);
+        if (!given)
+            continue;
+        char *words = st_format("%s=%s", rows[i].axis, rows[i].value ? rows[i].value : given);
+        bool added = words && st_list_add(axes, words, strlen(words));
+        st_free(words);
+        if (!added)
+            return st_fail_memory(error, "reading the command line");
+    }
+    return ST_OK;
+}
+
 static st_code read_lists(st_cli *cli, st_tune_words *out, st_error *error)
 {
     st_code code = st_parsed_list(cli->parsed, "type", true, &out->types, error);
@@ -250,6 +435,10 @@ static st_code read_lists(st_cli *cli, st_tune_words *out, st_error *error)
         code = st_parsed_list(cli->parsed, "op", true, &out->words, error);
     if (code == ST_OK)
         code = st_parsed_list(cli->parsed, "size", true, &out->sizes, error);
+    if (code == ST_OK)
+        code = st_parsed_list(cli->parsed, "axis", false, &out->axes, error);
+    if (code == ST_OK)
+        code = add_axis_words(cli, &out->axes, error);
     if (code == ST_OK)
         code = st_parsed_list(cli->parsed, "set", false, &out->set, error);
     if (code == ST_OK)
@@ -290,22 +479,25 @@ st_code st_tune_words_read(st_cli *cli, const st_template *tmpl, st_tune_words *
 {
     *out = (st_tune_words){0};
     st_tune_options *options = &out->options;
-    double seed = 1, limit = 10, jobs = 0;
+    double limit = 10;
+    int64_t seed = 1, jobs = 0;
     st_code code = read_lists(cli, out, error);
     if (code == ST_OK)
         code = split_settings(&out->set, error);
     if (code == ST_OK)
-        code = read_problems(tmpl, out, error);
+        code = split_settings(&out->axes, error);
+    if (code == ST_OK)
+        code = read_problems(cli, tmpl, out, error);
     if (code == ST_OK)
         code = name_types(out, error);
     if (code == ST_OK)
-        code = read_budget(st_parsed_text(cli->parsed, "budget"), options, error);
+        code = read_budget(cli, options, error);
     if (code == ST_OK)
-        code = read_number(cli, "seed", 1, 0, 9e15, &seed, error);
+        code = read_whole(cli, "seed", 1, 0, INT64_MAX, &seed, error);
     if (code == ST_OK)
         code = read_number(cli, "time-limit", 10, 0.01, 86400, &limit, error);
     if (code == ST_OK)
-        code = read_number(cli, "jobs", 0, 1, 256, &jobs, error);
+        code = read_whole(cli, "jobs", 0, 1, 256, &jobs, error);
     if (code == ST_OK)
         code = read_strategy(cli, options, error);
     if (code == ST_OK)
@@ -339,6 +531,7 @@ void st_tune_words_release(st_tune_words *words)
     st_list_free(&words->types);
     st_list_free(&words->words);
     st_list_free(&words->sizes);
+    st_list_free(&words->axes);
     st_list_free(&words->set);
     st_list_free(&words->vary);
     st_list_free(&words->where);

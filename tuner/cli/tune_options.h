@@ -7,7 +7,7 @@
 #include "tuner/run.h"
 
 typedef struct st_tune_words {
-    st_list types, words, sizes, set, vary, where;
+    st_list types, words, sizes, axes, set, vary, where;
     st_problem *problems;
     size_t problem_count;
     st_tune_options options;  // all but store and device

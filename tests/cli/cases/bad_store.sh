@@ -13,4 +13,13 @@ mkdir folder
 t simtune query --db folder
 echo "this is a text, not a database, and long enough to have a header of a hundred bytes, which it fills" >text.db
 t simtune query --db text.db
+t simtune query --db text.db/below
+t simtune query --db /dev/null
+sql other.db "CREATE TABLE x (a)"
+t simtune query --db other.db
+# Ids that begin alike.
+store
+sql history.db "UPDATE candidate SET candidate_id = printf('abcd%028d', candidate_key) WHERE candidate_key < 3"
+t simtune show abcd --db history.db
+t simtune show ABCD0000000000000000000000000001 --db history.db
 left

@@ -19,6 +19,13 @@ t simtune query --arch auto,sm_90
 t simtune query --cache hot
 t simtune query --json --csv
 t simtune query --session xyz --db history.db
+t simtune query --type ""
+t simtune query --size ""
+t simtune query --db ""
+t simtune query --limit 1 --limit 2
+t simtune query --outcome fine
+t simtune query --cache ""
+t simtune query -z
 t simtune show
 t simtune show xyz --db history.db
 t simtune show 1 2
@@ -38,6 +45,11 @@ t simtune db info more
 t simtune db export
 t simtune db import
 t simtune devices more
+t simtune devices --device 0
+t simtune doctor more
+t simtune doctor --arch sm_90
+t simtune version more
+t simtune help query show
 t simtune tune
 t simtune tune reduce scan
 t simtune reduce --type f31
@@ -49,5 +61,9 @@ t simtune reduce --strategy clairvoyant
 t simtune reduce --determinism much
 t simtune reduce --counters perhaps
 t simtune reduce --seed -1
+t simtune reduce --seed 1.5
+t simtune reduce --jobs 1.5
+t simtune reduce --type ""
+t simtune reduce --size ""
 t simtune nosuch.cu
 left

@@ -11,6 +11,7 @@
 
 #include "tuner/base/memory.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,41 @@ static void test_failures_are_counted(void **state)
     assert_int_equal(st_allocations_failed(), before + 3);
 }
 
+// Invariant 3 of fault.c, for ThreadSanitizer to look at: whoever makes the n-th pass, one fails.
+enum { THREADS = 4, PASSES = 2000 };
+
+static void *pass_in_a_thread(void *failed)
+{
+    for (int i = 0; i < PASSES; i++) {
+        void *block = st_malloc(16);
+        *(int *)failed += !block;
+        st_free(block);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    unsigned long before = st_allocations_failed();
+    for (unsigned long n = 1; n <= THREADS * PASSES + 1; n += PASSES / 2) {
+        pthread_t threads[THREADS];
+        int failed[THREADS] = {0}, all = 0;
+        st_fault_arm(ST_FAULT_ALLOCATION, n);
+        for (int t = 0; t < THREADS; t++)
+            assert_int_equal(pthread_create(&threads[t], NULL, pass_in_a_thread, &failed[t]), 0);
+        for (int t = 0; t < THREADS; t++) {
+            assert_int_equal(pthread_join(threads[t], NULL), 0);
+            all += failed[t];
+        }
+        assert_int_equal(all, n <= THREADS * PASSES);
+        assert_int_equal(st_fault_injected(ST_FAULT_ALLOCATION), all);
+        before += (unsigned long)all;
+    }
+    st_fault_arm(ST_FAULT_ALLOCATION, 0);
+    assert_int_equal(st_allocations_failed(), before);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -146,6 +182,7 @@ int main(int argc, char **argv)
         return pass();
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_roles), cmocka_unit_test(test_once),
                                        cmocka_unit_test(test_counts),
-                                       cmocka_unit_test(test_failures_are_counted)};
+                                       cmocka_unit_test(test_failures_are_counted),
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -140,6 +140,38 @@ static void test_refusing(void **state)
     assert_holds(in_folder("file"), "1", 1);
 }
 
+// A link stays a link, relative, absolute, by another link or to a file that is not there yet; a circle is said.
+static void test_links_are_followed(void **state)
+{
+    (void)state;
+    struct stat status;
+    st_error error = {0};
+    assert_int_equal(st_text_make_folder(in_folder("real"), NULL), ST_OK);
+    assert_int_equal(symlink("real/target", in_folder("relative")), 0);
+    assert_int_equal(symlink(in_folder("real/target"), in_folder("absolute")), 0);
+    assert_int_equal(symlink("relative", in_folder("second")), 0);
+    static const char *const links[] = {"relative", "absolute", "second"};
+    for (size_t i = 0; i < 3; i++) {
+        bool changed = false;
+        char text[2] = {(char)('a' + i), '\0'};
+        if (st_text_write_file(in_folder(links[i]), text, 1, &changed, &error) != ST_OK)
+            fail_msg("%s: %s", links[i], error.what);
+        assert_true(changed);
+        assert_holds(in_folder("real/target"), text, 1);
+        assert_int_equal(lstat(in_folder(links[i]), &status), 0);
+        assert_true(S_ISLNK(status.st_mode));
+    }
+    assert_int_equal(files_in(in_folder("real")), 1); // no temporary file, here or there
+    assert_int_equal(files_in(folder), 4);
+    assert_int_equal(symlink("circle", in_folder("circle")), 0);
+    assert_int_equal(st_text_write_file(in_folder("circle"), "1", 1, NULL, &error), ST_FAILED);
+    assert_non_null(strstr(error.what, "circle"));
+    assert_int_equal(symlink("/dev/null", in_folder("device")), 0);
+    assert_int_equal(st_text_write_file(in_folder("device"), "1", 1, NULL, &error), ST_FAILED);
+    assert_non_null(strstr(error.what, "is not an ordinary file"));
+    assert_int_equal(files_in(folder), 6);
+}
+
 // Every system call and allocation fails in turn: the old file stays whole, nothing is left beside it.
 static void faults(st_fault kind)
 {
@@ -208,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_writing_and_reading), IN_FOLDER(test_equal_is_left_alone),
         IN_FOLDER(test_parents_are_made),    IN_FOLDER(test_refusing),
+        IN_FOLDER(test_links_are_followed),
         IN_FOLDER(test_system_faults),       IN_FOLDER(test_no_memory),
         IN_FOLDER(test_read_faults),
     };

@@ -43,8 +43,7 @@ static void test_spellings(void **state)
         assert_int_equal(parsed.word_count, 0);
         st_parsed_release(&parsed);
     }
-    assert_int_equal(PARSE(&parsed, &error, "--device=", "--db", "-"), ST_OK); // empty, and a dash, are values
-    assert_string_equal(st_parsed_text(&parsed, "device"), "");
+    assert_int_equal(PARSE(&parsed, &error, "--db", "-"), ST_OK); // a dash is a value
     assert_string_equal(st_parsed_text(&parsed, "db"), "-");
     st_parsed_release(&parsed);
     assert_int_equal(PARSE(&parsed, &error, "--device=a=b"), ST_OK);
@@ -78,7 +77,7 @@ static void test_lists(void **state)
     st_parsed parsed;
     st_error error = {0};
     st_list list;
-    assert_int_equal(PARSE(&parsed, &error, "--type", "f32,i32", "-t", ",f64,,", "--type="), ST_OK);
+    assert_int_equal(PARSE(&parsed, &error, "--type", "f32,i32", "-t", "f64"), ST_OK);
     assert_int_equal(st_parsed_list(&parsed, "type", true, &list, &error), ST_OK);
     assert_int_equal(list.count, 3);
     assert_string_equal(list.items[0], "f32");
@@ -87,13 +86,33 @@ static void test_lists(void **state)
     st_list_free(&list);
     assert_int_equal(st_parsed_list(&parsed, "type", false, &list, &error), ST_OK);
     assert_int_equal(list.count, 2);
-    assert_string_equal(list.items[1], ",f64,,");
+    assert_string_equal(list.items[0], "f32,i32");
     st_list_free(&list);
     assert_int_equal(st_parsed_list(&parsed, "device", true, &list, &error), ST_OK);
     assert_int_equal(list.count, 0);
     st_list_free(&list);
-    assert_string_equal(st_parsed_text(&parsed, "type"), ""); // the last
+    assert_string_equal(st_parsed_text(&parsed, "type"), "f64"); // the last
     st_parsed_release(&parsed);
+}
+
+// An empty word among others is a slip, and a list without words would mean "all".
+static void test_empty_words(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {",", "f32,", ",f32", "f32,,i32"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        st_parsed parsed;
+        st_error error = {0};
+        st_list list;
+        assert_int_equal(PARSE(&parsed, &error, "--type", "u8", "--type", lists[i]), ST_OK);
+        assert_int_equal(st_parsed_list(&parsed, "type", true, &list, &error), ST_USAGE);
+        assert_non_null(strstr(error.what, lists[i]));
+        assert_int_equal(list.count, 0);
+        assert_null(list.items);
+        assert_int_equal(st_parsed_list(&parsed, "type", false, &list, &error), ST_OK); // not to be split
+        st_list_free(&list);
+        st_parsed_release(&parsed);
+    }
 }
 
 static void test_refusing(void **state)
@@ -109,6 +128,8 @@ static void test_refusing(void **state)
                 {{"--json=yes"}, "--json takes no value", "leave the value out"},
                 {{"--device"}, "--device needs a value (WHICH)", "see --help"},
                 {{"-d"}, "--device needs a value (WHICH)", "see --help"},
+                {{"--device", ""}, "--device needs a value (WHICH), not \"\"", "give a value, or leave the option out"},
+                {{"--type="}, "--type needs a value (TYPES), not \"\"", "give a value, or leave the option out"},
                 {{"--device", "a", "--device=b"}, "--device is given twice: a and b", "give it once"},
                 {{"---"}, "---", "--help lists the options"},
                 {{"--=x"}, "--", "--help lists the options"}};
@@ -180,7 +201,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spellings), cmocka_unit_test(test_flags_and_words),
-        cmocka_unit_test(test_lists),     cmocka_unit_test(test_refusing),
+        cmocka_unit_test(test_lists),     cmocka_unit_test(test_empty_words),
+        cmocka_unit_test(test_refusing),
         cmocka_unit_test(test_endless_words), cmocka_unit_test(test_help),
         cmocka_unit_test(test_no_memory),
     };

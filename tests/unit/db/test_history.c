@@ -4,6 +4,8 @@
 // is refused with a clear message and nothing imported.
 #include "fixture.h"
 
+#include <sys/stat.h>
+
 #include <zlib.h>
 
 // A store with two sessions: winners, a tie, a failure with a log that is not UTF-8, odd numbers.
@@ -388,20 +390,32 @@ static void exports_that_fail_leave_the_old_file(void **state)
     const char *const unknown[] = {ids[0], "00000000000000000000000000000000", NULL};
     assert_int_equal(st_history_export(store, unknown, in_folder("kept.gz"), &error), ST_NOTHING);
     assert_non_null(strstr(error.what, "no session 0000"));
-    assert_int_equal(st_history_export(store, NULL, in_folder("no/such/folder.gz"), &error),
-                     ST_FAILED);
-    assert_non_null(strstr(error.what, "No such file"));
+    assert_int_equal(st_history_export(store, NULL, in_folder("kept.gz/below.gz"), &error), ST_FAILED);
+    assert_non_null(strstr(error.what, "kept.gz"));
+    assert_ok(st_history_export(store, NULL, in_folder("made/for/it.gz"), &error), error);
+    assert_true(same_files(in_folder("kept.gz"), in_folder("made/for/it.gz")));
+    assert_int_equal(st_history_export(store, NULL, "/dev/null", &error), ST_FAILED); // never renamed over
+    assert_non_null(strstr(error.what, "/dev/null is not an ordinary file"));
+    struct stat status;
+    assert_int_equal(stat("/dev/null", &status), 0);
+    assert_true(S_ISCHR(status.st_mode));
     for (unsigned long n = 1;; n++) { // every system call in turn
+        assert_ok(st_text_write_file(in_folder("kept.gz"), "old", 3, NULL, &error), error);
         st_fault_arm(ST_FAULT_SYSTEM, n);
         st_code code = st_history_export(store, NULL, in_folder("kept.gz"), &error);
         bool hit = st_fault_injected(ST_FAULT_SYSTEM);
         st_fault_arm(ST_FAULT_SYSTEM, 0);
         if (!hit) {
             assert_ok(code, error);
-            assert_true(n > 15);
+            assert_true(n > 3);
             break;
         }
         assert_int_equal(code, ST_FAILED);
+        st_text text;
+        st_text_init(&text);
+        assert_ok(st_text_read_file(&text, in_folder("kept.gz"), &error), error);
+        assert_string_equal(st_text_string(&text), "old");
+        st_text_release(&text);
     }
     st_store *to = open_store(":memory:", ST_STORE_WRITE);
     assert_ok(st_history_import(to, in_folder("kept.gz"), true, NULL, &error), error);

@@ -386,14 +386,14 @@ static void views_tell_what_the_manual_promises(void **state)
 
 // --- plans -------------------------------------------------------------------------------------------------
 // Fails when the plan reads one of the growing tables from end to end.
-static void assert_no_scan(st_store *store, const char *sql)
+static void assert_plan(st_store *store, const char *sql, bool newest)
 {
     st_text text;
     st_text_init(&text);
     st_text_addf(&text, "EXPLAIN QUERY PLAN %s", sql);
     sqlite3_stmt *statement;
     assert_int_equal(sqlite3_prepare_v2(store->db, text.data, -1, &statement, NULL), SQLITE_OK);
-    int steps = 0;
+    int steps = 0, lists = 0, routines = 0;
     while (sqlite3_step(statement) == SQLITE_ROW) {
         const char *step = (const char *)sqlite3_column_text(statement, 3);
         steps++;
@@ -406,12 +406,22 @@ static void assert_no_scan(st_store *store, const char *sql)
             if (strncmp(step, grown[i], length) == 0 && (step[length] == ' ' || !step[length]))
                 fail_msg("\"%s\" in the plan of %s", step, sql);
         }
-        if (strncmp(step, "MATERIALIZE", 11) == 0 || strncmp(step, "CO-ROUTINE", 10) == 0)
+        bool apart = strncmp(step, "MATERIALIZE", 11) == 0 || strncmp(step, "CO-ROUTINE", 10) == 0;
+        routines += apart;
+        if (apart && !newest)
             fail_msg("\"%s\" in the plan of %s: a view was not flattened", step, sql);
+        lists += strncmp(step, "LIST SUBQUERY", 13) == 0;
     }
     assert_true(steps > 0);
+    if (newest && (lists != 1 || routines > 2)) // once, not for each row; a routine for its window, in and out
+        fail_msg("%d lists, %d routines: the newest are not found in one pass: %s", lists, routines, sql);
     sqlite3_finalize(statement);
     st_text_release(&text);
+}
+
+static void assert_no_scan(st_store *store, const char *sql)
+{
+    assert_plan(store, sql, false);
 }
 
 static void check_query(st_store *store, st_query query)
@@ -419,7 +429,7 @@ static void check_query(st_store *store, st_query query)
     st_text sql;
     st_text_init(&sql);
     assert_int_equal(st_query_sql(&query, &sql, NULL), ST_OK);
-    assert_no_scan(store, sql.data);
+    assert_plan(store, sql.data, query.best);
     st_text_release(&sql);
 }
 
@@ -484,6 +494,107 @@ static void main_questions_use_indexes(void **state)
     st_store_close(store);
 }
 
+// Steps of SQLite's machine for "best of reduce" in a store with so many sessions of one problem.
+static int steps_of_best(int sessions)
+{
+    st_error error = {0};
+    st_store *store = open_store(":memory:", ST_STORE_WRITE);
+    assert_ok(st_store_begin(store, &error), error);
+    for (int i = 0; i < sessions; i++)
+        add_run(store, "reduce", "GPU-1", "570", 1024, "BLOCK=1", 10, 1000 + i, "finished");
+    assert_ok(st_store_commit(store, &error), error);
+    st_query query = everything();
+    query.best = true;
+    query.family = "reduce";
+    assert_int_equal(ask(store, query).count, 1);
+    st_text sql;
+    st_text_init(&sql);
+    sqlite3_stmt *statement;
+    assert_int_equal(st_query_sql(&query, &sql, NULL), ST_OK);
+    assert_int_equal(sqlite3_prepare_v2(store->db, sql.data, -1, &statement, NULL), SQLITE_OK);
+    sqlite3_bind_text(statement, sqlite3_bind_parameter_index(statement, ":family"), "reduce", -1, SQLITE_STATIC);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        ;
+    int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+    sqlite3_finalize(statement);
+    st_text_release(&sql);
+    st_store_close(store);
+    return steps;
+}
+
+// Eight times the sessions of one problem: about eight times the work, not sixty-four times.
+static void best_does_not_grow_with_the_square_of_sessions(void **state)
+{
+    (void)state;
+    int few = steps_of_best(40), many = steps_of_best(320);
+    assert_true(few > 40);
+    if (many > 12 * few)
+        fail_msg("%d steps for 40 sessions, %d for 320", few, many);
+}
+
+// A failed candidate, one that violates a constraint, one without problem columns; measured ones stay out.
+static void outcomes_are_asked_for_by_their_words(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    st_store *store = open_store(":memory:", ST_STORE_WRITE);
+    st_session_row session;
+    int64_t problem, measured, configuration;
+    assert_ok(add_session(store, "reduce", "GPU-1", "570", &session, &error), error);
+    assert_ok(add_candidate(store, &session, 1024, "BLOCK=1", 50, &problem, &measured, &error), error);
+    static const char *const outcomes[] = {"wrong", "crash", "constraint"};
+    for (int i = 0; i < 3; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "BLOCK=%d", 2 + i);
+        assert_ok(st_store_configuration(store, "reduce", text, &configuration, &error), error);
+        st_candidate_row row = blank_candidate(session.key, problem, configuration, outcomes[i]);
+        row.detail = (char *)"because";
+        assert_ok(st_store_candidate(store, &row, &error), error);
+    }
+    st_query query = everything();
+    query.outcomes = "crash,wrong,timeout";
+    seen all = ask(store, query);
+    assert_int_equal(all.count, 2);
+    assert_string_equal(all.lines[0], "T=f32 op=sum n=1024 BLOCK=3  570 nan"); // crash before wrong
+    assert_string_equal(all.lines[1], "T=f32 op=sum n=1024 BLOCK=2  570 nan");
+    query.outcomes = "constraint";
+    assert_int_equal(ask(store, query).count, 1);
+    query.outcomes = "correct"; // measured or not, without its time
+    all = ask(store, query);
+    assert_int_equal(all.count, 1);
+    assert_true(isnan(all.last.median_ns) && isnan(all.last.default_ns) && !all.last.is_winner);
+    query.outcomes = "rong"; // a part of a word is none
+    assert_int_equal(ask(store, query).count, 0);
+    query.outcomes = "crash";
+    query.family = "scan";
+    assert_int_equal(ask(store, query).count, 0);
+    query.family = "reduce";
+    query.n = 1024;
+    query.device = "h200";
+    assert_int_equal(ask(store, query).count, 1);
+    st_store_close(store);
+}
+
+static void answers_know_memory_and_the_time_of_the_default(void **state)
+{
+    (void)state;
+    st_store *store = open_store(":memory:", ST_STORE_WRITE);
+    add_run(store, "reduce", "GPU-1", "570", 1024, "BLOCK=1", 10, 1000, "finished");
+    st_query query = everything();
+    for (int best = 0; best < 2; best++) {
+        query.best = best;
+        seen all = ask(store, query);
+        assert_int_equal(all.count, 1);
+        assert_true(all.last.is_winner && all.last.default_ns == 20);
+        assert_int_equal(all.last.memory_bytes, number(store, "SELECT memory_bytes FROM device"));
+    }
+    sqlite3_exec(store->db, "UPDATE device SET memory_bytes = NULL; UPDATE winner SET default_ns = NULL", NULL, NULL,
+                 NULL);
+    seen all = ask(store, query);
+    assert_true(all.last.memory_bytes == -1 && isnan(all.last.default_ns));
+    st_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +607,9 @@ int main(void)
         cmocka_unit_test(callbacks_may_stop_and_may_use_the_store),
         cmocka_unit_test(views_tell_what_the_manual_promises),
         cmocka_unit_test(main_questions_use_indexes),
+        cmocka_unit_test(best_does_not_grow_with_the_square_of_sessions),
+        cmocka_unit_test(outcomes_are_asked_for_by_their_words),
+        cmocka_unit_test(answers_know_memory_and_the_time_of_the_default),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
