@@ -181,6 +181,8 @@ static st_counters_state probe_sampling(const st_cupti *api, CUcontext context, 
     CUpti_PCSamplingDisableParams off = {.size = ST_CUPTI_SIZE(CUpti_PCSamplingDisableParams, ctx),
                                          .ctx = context};
     result = ST_CUPTI(api, PCSamplingDisable, &off);
+    if (result != CUPTI_SUCCESS) // once more, for invariant 1; the answer stays what it was
+        (void)ST_CUPTI(api, PCSamplingDisable, &off);
     return result == CUPTI_SUCCESS ? ST_COUNTERS_ALLOWED
                                    : refused(api, result, "cuptiPCSamplingDisable", detail);
 }
@@ -196,6 +198,8 @@ static st_counters_state probe_ranges(const st_cupti *api, CUcontext context, st
         .structSize = ST_CUPTI_SIZE(CUpti_RangeProfiler_Disable_Params, pRangeProfilerObject),
         .pRangeProfilerObject = on.pRangeProfilerObject};
     result = ST_CUPTI(api, RangeProfilerDisable, &off);
+    if (result != CUPTI_SUCCESS)
+        (void)ST_CUPTI(api, RangeProfilerDisable, &off);
     return result == CUPTI_SUCCESS ? ST_COUNTERS_ALLOWED
                                    : refused(api, result, "cuptiRangeProfilerDisable", detail);
 }

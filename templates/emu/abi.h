@@ -4,7 +4,7 @@
 #ifndef SIMTUNE_EMU_ABI_H
 #define SIMTUNE_EMU_ABI_H
 
-#define SIMTUNE_EMU_ABI 2u
+#define SIMTUNE_EMU_ABI 3u
 #define SIMTUNE_EMU_MODULE_SYMBOL "simtune_emu_module_table"
 
 typedef unsigned long long simtune_emu_u64;
@@ -20,7 +20,18 @@ struct simtune_emu_thread {
     unsigned touches;        // atomics and ordered loads since this thread last let others run
     unsigned dynamic_shared; // bytes
     unsigned narrow;         // checking mode: the next atomic is of block scope
+    unsigned shared_uses;    // how often it looked up a shared variable
+    unsigned atomics;        // read-modify-writes so far
 };
+
+// __launch_bounds__(max, min) becomes 1 + (warps of max - 1) * BOUNDS_BLOCKS + min no-operations before the
+// kernel: an attribute is all that stands in that place of a declaration and may depend on a template.
+#define SIMTUNE_EMU_BOUNDS_BLOCKS 33
+#if defined(__aarch64__)
+#define SIMTUNE_EMU_NOP_BYTES 4
+#else
+#define SIMTUNE_EMU_NOP_BYTES 1
+#endif
 
 // A source position, for messages.
 #define SIMTUNE_EMU_PLACE const char *file, int line
@@ -93,8 +104,8 @@ struct simtune_emu_runtime {
     void (*object_arrive)(simtune_emu_u64 *barrier, unsigned expected_bytes);
     int (*object_test)(simtune_emu_u64 *barrier, unsigned parity);
     simtune_emu_u64 (*clock)(void);
-    void (*count_atomic)(void);
     void (*dependency_wait)(void);
+    void (*dependency_trigger)(void);
     // Checking mode. `pc`: of the access; null: where the call returns to.
     void (*access)(const void *at, unsigned long bytes, unsigned kind, const void *pc);
     void (*fence)(int narrow);
@@ -102,6 +113,8 @@ struct simtune_emu_runtime {
     simtune_emu_u64 (*atomic_load)(const void *at, unsigned bytes, int order, const void *pc);
     void (*atomic_store)(void *at, unsigned bytes, simtune_emu_u64 value, int order,
                          const void *pc);
+    void (*atomic_load_wide)(const void *at, simtune_emu_u64 out[2], int order); // 16 bytes
+    void (*atomic_store_wide)(void *at, const simtune_emu_u64 value[2], int order);
     // A read-modify-write: no other thread runs between begin, which gives the value, and end.
     simtune_emu_u64 (*atomic_begin)(void *at, unsigned bytes, int order, const void *pc);
     void (*atomic_end)(void *at, unsigned bytes, simtune_emu_u64 value);
@@ -124,6 +137,7 @@ struct simtune_emu_module {
     const struct simtune_emu_kernel *kernels;
     struct simtune_emu_thread **self;           // written at each switch
     const struct simtune_emu_runtime **runtime; // written once, after loading
+    void *const *bounds, *const *bounds_end;    // where the marks of __launch_bounds__ are
 };
 
 #endif

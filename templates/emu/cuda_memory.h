@@ -9,7 +9,7 @@
 #define SIMTUNE_EMU_LOAD_LIMIT 8
 
 SIMTUNE_EMU_INLINE void simtune_emu_atomic(void) {
-    simtune_emu_do->count_atomic();
+    simtune_emu_self->atomics++;
     simtune_emu_touch(SIMTUNE_EMU_ATOMIC_LIMIT);
 }
 
@@ -99,33 +99,66 @@ SIMTUNE_EMU_ATOMIC_CAS(atomicCAS, 0, unsigned short, unsigned short)
 
 // --- ordered loads and stores, for the device header -------------------------------------------
 // Relaxed, acquire and release differ in the checking mode alone. A load counts as part of a wait
-// loop.
-template <int ORDER, class T> SIMTUNE_EMU_INLINE T simtune_emu_load(const T *at) {
-    static_assert(sizeof(T) <= 8, "ordered loads are of 1, 2, 4 or 8 bytes");
-    simtune_emu_touch(SIMTUNE_EMU_LOAD_LIMIT);
-    T value;
+// loop. Each is one access, of 16 bytes too: no other thread's store comes in between.
+typedef int simtune_emu_wide __attribute__((vector_size(16), may_alias));
+template <unsigned BYTES> struct simtune_emu_ordered {
+    template <int ORDER, class T> SIMTUNE_EMU_INLINE T load(const T *at) {
+        static_assert(BYTES <= 8, "ordered loads are of 1, 2, 4, 8 or 16 bytes");
+        T value;
 #if SIMTUNE_EMU_CHECKED
-    simtune_emu_u64 bits =
-        simtune_emu_do->atomic_load((const void *)at, sizeof(T), ORDER, 0);
-    __builtin_memcpy(&value, &bits, sizeof value);
+        simtune_emu_u64 bits = simtune_emu_do->atomic_load((const void *)at, sizeof(T), ORDER, 0);
+        __builtin_memcpy(&value, &bits, sizeof value);
 #else
-    __asm__ volatile("" ::: "memory");
-    value = *at;
-    __asm__ volatile("" ::: "memory");
+        value = *at;
 #endif
+        return value;
+    }
+    template <int ORDER, class T> SIMTUNE_EMU_INLINE void store(T *at, T value) {
+        static_assert(BYTES <= 8, "ordered stores are of 1, 2, 4, 8 or 16 bytes");
+#if SIMTUNE_EMU_CHECKED
+        simtune_emu_u64 bits = 0;
+        __builtin_memcpy(&bits, &value, sizeof value);
+        simtune_emu_do->atomic_store((void *)at, sizeof(T), bits, ORDER, 0);
+#else
+        *at = value;
+#endif
+    }
+};
+template <> struct simtune_emu_ordered<16> {
+    template <int ORDER, class T> SIMTUNE_EMU_INLINE T load(const T *at) {
+        T value;
+#if SIMTUNE_EMU_CHECKED
+        simtune_emu_u64 bits[2];
+        simtune_emu_do->atomic_load_wide((const void *)at, bits, ORDER);
+#else
+        simtune_emu_wide bits = *(const volatile simtune_emu_wide *)at;
+#endif
+        __builtin_memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    template <int ORDER, class T> SIMTUNE_EMU_INLINE void store(T *at, T value) {
+#if SIMTUNE_EMU_CHECKED
+        simtune_emu_u64 bits[2];
+        __builtin_memcpy(bits, &value, sizeof value);
+        simtune_emu_do->atomic_store_wide((void *)at, bits, ORDER);
+#else
+        simtune_emu_wide bits;
+        __builtin_memcpy(&bits, &value, sizeof value);
+        *(volatile simtune_emu_wide *)at = bits;
+#endif
+    }
+};
+template <int ORDER, class T> SIMTUNE_EMU_INLINE T simtune_emu_load(const T *at) {
+    simtune_emu_touch(SIMTUNE_EMU_LOAD_LIMIT);
+    __asm__ volatile("" ::: "memory");
+    T value = simtune_emu_ordered<sizeof(T)>::template load<ORDER, T>(at);
+    __asm__ volatile("" ::: "memory");
     return value;
 }
 template <int ORDER, class T> SIMTUNE_EMU_INLINE void simtune_emu_store(T *at, T value) {
-    static_assert(sizeof(T) <= 8, "ordered stores are of 1, 2, 4 or 8 bytes");
-#if SIMTUNE_EMU_CHECKED
-    simtune_emu_u64 bits = 0;
-    __builtin_memcpy(&bits, &value, sizeof value);
-    simtune_emu_do->atomic_store((void *)at, sizeof(T), bits, ORDER, 0);
-#else
     __asm__ volatile("" ::: "memory");
-    *at = value;
+    simtune_emu_ordered<sizeof(T)>::template store<ORDER, T>(at, value);
     __asm__ volatile("" ::: "memory");
-#endif
 }
 template <class T> SIMTUNE_EMU_INLINE T simtune_emu_load_relaxed(const T *at) {
     return simtune_emu_load<SIMTUNE_EMU_RELAXED>(at);

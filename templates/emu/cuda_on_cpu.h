@@ -29,7 +29,20 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #define __managed__
 #define __shared__ thread_local
 #define __forceinline__ inline __attribute__((always_inline))
+#if defined(__clang__) // takes no argument that depends on a template there
 #define __launch_bounds__(...)
+#else
+constexpr int simtune_emu_bounds(unsigned threads, unsigned blocks = 0, unsigned = 0) {
+    return threads == 0 ? 1 + 31 * SIMTUNE_EMU_BOUNDS_BLOCKS
+                        : 1 +
+                              (int)((threads > 1024 ? 1024 : threads) + 31) / 32 *
+                                  SIMTUNE_EMU_BOUNDS_BLOCKS -
+                              SIMTUNE_EMU_BOUNDS_BLOCKS + (int)(blocks > 32 ? 32 : blocks);
+}
+#define __launch_bounds__(...)                                                                     \
+    __attribute__((patchable_function_entry(simtune_emu_bounds(__VA_ARGS__),                       \
+                                            simtune_emu_bounds(__VA_ARGS__))))
+#endif
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 #define __grid_constant__
@@ -162,12 +175,14 @@ SIMTUNE_EMU_INLINE void simtune_emu_named_arrive(unsigned id, unsigned threads, 
     simtune_emu_do->barrier_arrive(id, threads, SIMTUNE_EMU_AT);
 }
 
-// Programmatic dependent launch: the emulated stream runs kernels one after the other; the checking
-// mode knows what is accessed before the wait.
+// Programmatic dependent launch: the dependent kernel begins once every block of the one before has
+// triggered or ended, and waits here for its end.
 SIMTUNE_EMU_INLINE void simtune_emu_dependency_wait(void) {
     simtune_emu_do->dependency_wait();
 }
-SIMTUNE_EMU_INLINE void simtune_emu_dependency_trigger(void) {}
+SIMTUNE_EMU_INLINE void simtune_emu_dependency_trigger(void) {
+    simtune_emu_do->dependency_trigger();
+}
 
 // cp.async: `bytes` copied, then `zeros` bytes of zero. Complete late.
 SIMTUNE_EMU_INLINE void simtune_emu_async_copy(void *to, const void *from, unsigned bytes,

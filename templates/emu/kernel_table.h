@@ -15,8 +15,14 @@ struct simtune_emu_tls_index {
     unsigned long module, offset;
 };
 __attribute__((visibility("hidden"))) SIMTUNE_EMU_QUIET void *__tls_get_addr(simtune_emu_tls_index *index) {
+    simtune_emu_self->shared_uses++;
     return simtune_emu_self->shared + index->offset;
 }
+// The linker's marks around the list that patchable_function_entry makes (abi.h); null without one.
+extern void *const __start___patchable_function_entries[]
+    __attribute__((weak, visibility("hidden")));
+extern void *const __stop___patchable_function_entries[]
+    __attribute__((weak, visibility("hidden")));
 }
 
 namespace simtune_emu_table {

@@ -57,7 +57,11 @@ class Lines(unittest.TestCase):
         self.assertEqual(result.returncode, 0, f"{where}: {result.stderr}")
         if words[0] in ("reduce", "scan") and "--dry-run" not in words:
             kept = [w for w in words if w not in ("--arch", "auto")]
-            result = self.simtune(*kept, "--device", "emu", "--dry-run")
+            device = () if "--device" in words else ("--device", "emu")
+            result = self.simtune(*kept, *device, "--dry-run")
+            self.assertEqual(result.returncode, 0, f"{where}: {result.stderr}")
+        if words[0] in ("templates", "query", "emit") and len(words) > 1 and re.fullmatch(r"[a-z_]+", words[1]):
+            result = self.simtune("templates", words[1], "--arch", "sm_90")
             self.assertEqual(result.returncode, 0, f"{where}: {result.stderr}")
 
     def test_commands(self):
@@ -85,9 +89,9 @@ class Lines(unittest.TestCase):
 
     def test_what_is_no_command_is_found(self):
         """The check itself."""
-        text = "    simtune query reduce --bset\n\n    simtune frobnicate\n"
+        text = "    simtune query reduce --bset\n\n    simtune frobnicate\n    simtune query redcue\n"
         found = [words for _, words in command_lines(text)]
-        self.assertEqual(len(found), 2)
+        self.assertEqual(len(found), 3)
         for words in found:
             with self.assertRaises(AssertionError):
                 self.check("here", words[1:])

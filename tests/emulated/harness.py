@@ -42,7 +42,8 @@ class Place:
         self.store_path = os.path.join(self.folder, "data", "simtune", "history.db")
         self.cache = os.path.join(self.folder, "cache") if own_cache else SHARED_CACHE
         self.env = dict(os.environ)
-        for name in ("SIMTUNE_FAULT", "SIMTUNE_SHARE", "SIMTUNE_EMU_SEED", "SIMTUNE_EMU_DEVICES"):
+        for name in ("SIMTUNE_FAULT", "SIMTUNE_SHARE", "SIMTUNE_EMU_SEED", "SIMTUNE_EMU_DEVICES",
+                     "SIMTUNE_EMU_CHECK", "SIMTUNE_EMU_COUNTERS"):
             self.env.pop(name, None)
         name, value = self.mark.split("=")
         self.env.update({
@@ -159,6 +160,11 @@ class Place:
             if "ERROR:" in text or "runtime error:" in text:  # a process that is killed leaves half a line
                 texts.append(f"{name}\n{text[:4000]}")
         return texts
+
+    def forget_reports(self):
+        """What a test has told already: it was one finding, of one of many trials."""
+        for name in os.listdir(self.reports):
+            os.remove(os.path.join(self.reports, name))
 
     def close(self):
         for pid in self.processes():

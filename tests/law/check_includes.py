@@ -49,6 +49,8 @@ def tested_part(path):
 def why_not(path, part, quoted, name):
     """Why `path` of `part` must not include `name`; None when it may."""
     if not quoted:
+        if part_of(name):
+            return f"<{name}> is ours: it is included in quotes"
         if part_of(path) is None:
             return None  # a test may use vendors' libraries to check us
         for pattern, owners in VENDOR:

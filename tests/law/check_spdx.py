@@ -10,13 +10,17 @@ import sys
 
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".py", ".sh", ".cmake", ".js", ".css"}
 NAMES = {"CMakeLists.txt", "dev"}
-SKIPPED = {"build", ".deps", ".git", "golden", "expected"}
+SKIPPED = {"build", "golden", "expected"}  # and hidden folders, but for .ci
 LINE = "SPDX-License-Identifier: "
 LICENCES = ("Apache-2.0", "0BSD")
 
 
+def is_skipped(folder):
+    return folder in SKIPPED or folder.startswith("build-") or (folder.startswith(".") and folder != ".ci")
+
+
 def is_source(path):
-    if any(part in SKIPPED or part.startswith("build-") for part in path.parts[:-1]):
+    if any(is_skipped(part) for part in path.parts[:-1]):
         return False
     return path.suffix in SUFFIXES or path.name in NAMES or path.as_posix() == ".ci/run"
 
@@ -25,7 +29,7 @@ def check(root):
     root = pathlib.Path(root)
     found = []
     for folder in sorted(root.iterdir()):
-        files = [folder] if folder.is_file() else folder.rglob("*") if folder.name not in SKIPPED else []
+        files = [folder] if folder.is_file() else [] if is_skipped(folder.name) else folder.rglob("*")
         for file in sorted(files):
             path = file.relative_to(root)
             if not file.is_file() or not is_source(path):

@@ -67,6 +67,7 @@ class Includes(Tree):
                            ("tuner/gpu/a.c", "#include <cupti_result.h>"),
                            ("cupti/a.c", "#include <sqlite3.h>"),
                            ("db/a.c", '#include "store.h"'),
+                           ("db/a.c", "#include <tuner/gpu/gpu.h>"),
                            ("tests/unit/db/test_a.c", '#include "tuner/space.h"')]:
             found = self.verdict(path, line)
             self.assertEqual(len(found), 1, (path, line))
@@ -90,8 +91,10 @@ class Licences(Tree):
         self.write("tests/late.py", "\n\n\n# SPDX-License-Identifier: Apache-2.0\n")
         self.write("tests/golden/header.h", "int b;\n")
         self.write("build/dev/made.c", "int c;\n")
+        self.write(".local/notes.sh", "true\n")
+        self.write(".ci/run", "true\n")
         found = check_spdx.check(self.root)
-        self.assertEqual([line.split(":")[0] for line in found], ["db/bad.c", "tests/late.py"])
+        self.assertEqual([line.split(":")[0] for line in found], [".ci/run", "db/bad.c", "tests/late.py"])
 
 
 if __name__ == "__main__":

@@ -130,7 +130,10 @@ st_code st_cache_write(const char *folder, const char *key, const st_compiled *c
     char *temporary = path ? st_format("%s.%ld", path, (long)getpid()) : NULL;
     st_code code = temporary ? file_text(compiled, &text, error)
                              : st_fail_memory(error, "writing the compile cache");
-    if (!code && (!write_whole(temporary, &text) || rename(temporary, path) != 0)) {
+    bool written = !code && write_whole(temporary, &text);
+    if (written && (st_fault_here(ST_FAULT_SYSTEM) ? (errno = EACCES, -1) : rename(temporary, path)) != 0)
+        written = false;
+    if (!code && !written) {
         code = st_fail(error, ST_FAILED, "make room there, or choose another cache folder",
                        "cannot write %s: %s", path, strerror(errno));
         unlink(temporary);

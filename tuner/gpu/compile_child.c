@@ -98,18 +98,22 @@ static st_code create_program(const child_state *state, const st_compile_job *jo
     return code;
 }
 
-// Empties out->log and puts NVRTC's words there.
-static st_code take_log(const child_state *state, nvrtcProgram program, st_compiled *out,
-                        st_error *error) {
+// Empties out->log and puts NVRTC's words there. Where they are lost, *result becomes an internal error, whatever
+// it was: registers and spills stand in these words, and a program without them would be kept in the cache.
+static st_code take_log(const child_state *state, nvrtcProgram program, nvrtcResult *result,
+                        st_compiled *out, st_error *error) {
     size_t bytes = 0;
-    if (st_fault_here(ST_FAULT_NVRTC) ||
-        state->nvrtc->GetProgramLogSize(program, &bytes) != NVRTC_SUCCESS)
-        bytes = 0;
+    bool lost = st_fault_here(ST_FAULT_NVRTC) ||
+                state->nvrtc->GetProgramLogSize(program, &bytes) != NVRTC_SUCCESS;
     char *log = st_calloc(bytes + 1, 1);
     if (!log)
         return st_fail_memory(error, "taking the compiler's words");
-    if (bytes && state->nvrtc->GetProgramLog(program, log) != NVRTC_SUCCESS)
+    lost = lost || (bytes && (st_fault_here(ST_FAULT_NVRTC) ||
+                              state->nvrtc->GetProgramLog(program, log) != NVRTC_SUCCESS));
+    if (lost) {
         log[0] = '\0';
+        *result = NVRTC_ERROR_INTERNAL_ERROR;
+    }
     st_free(out->log);
     out->log = log;
     return ST_OK;
@@ -151,7 +155,8 @@ static st_code take_image(const child_state *state, const st_compile_job *job, n
     if (result == NVRTC_SUCCESS && bytes) {
         if (!(out->image = st_malloc(bytes)))
             return st_fail_memory(error, "taking a compiled program");
-        result = api->GetCUBIN(program, out->image);
+        result = st_fault_here(ST_FAULT_NVRTC) ? NVRTC_ERROR_INTERNAL_ERROR
+                                               : api->GetCUBIN(program, out->image);
     }
     if (result != NVRTC_SUCCESS || !bytes)
         return st_fail(error, ST_FAILED, "give a real arch (sm_90), not a virtual one (compute_90)",
@@ -207,14 +212,15 @@ static st_code compile_program(child_state *state, const st_compile_job *job, nv
     nvrtcResult result = st_fault_here(ST_FAULT_NVRTC)
                              ? NVRTC_ERROR_INTERNAL_ERROR
                              : api->CompileProgram(program, count, options);
-    code = take_log(state, program, out, error);
+    code = take_log(state, program, &result, out, error);
     if (!code && result == NVRTC_ERROR_INVALID_OPTION && !state->no_ptxas_words &&
         strstr(out->log, "ptxas-options")) { // an older NVRTC: without the assembler's words, then
         state->no_ptxas_words = true;
         code = list_options(state, job, arch, sizeof arch, options, &count, error);
         if (!code) {
-            result = api->CompileProgram(program, count, options);
-            code = take_log(state, program, out, error);
+            result = st_fault_here(ST_FAULT_NVRTC) ? NVRTC_ERROR_INTERNAL_ERROR
+                                                   : api->CompileProgram(program, count, options);
+            code = take_log(state, program, &result, out, error);
         }
     }
     return code ? code : judge(state, result, job, program, out, error);

@@ -36,4 +36,31 @@ st_code st_emu_compiler(char version[48], st_error *error);
 bool st_emu_checking(void);
 void st_emu_set_checking(bool on);
 
+// --- synthetic profiles (emu_profile.c says what they are made of) ------------------------------
+typedef struct st_emu_reason {
+    const char *name; // as PC sampling spells it
+    uint64_t samples, samples_not_issued;
+} st_emu_reason;
+typedef struct st_emu_line {
+    const char *function, *file; // of the loaded program; file "" and line 0: only the kernel is known
+    int line;
+    const char *reason;
+    uint64_t samples;
+} st_emu_line;
+typedef struct st_emu_profile {
+    st_emu_reason reasons[16];
+    size_t reason_count;
+    st_emu_line *lines; // owned; most samples first
+    size_t line_count, line_capacity;
+    uint64_t total;
+} st_emu_profile;
+// What is launched from now on is recorded, until begin is called again or until end.
+st_code st_emu_profile_begin(st_gpu *gpu, st_error *error);
+void st_emu_profile_end(st_gpu *gpu);
+// Of what was recorded; at least about `minimum` samples.
+st_code st_emu_profile_stalls(st_gpu *gpu, uint64_t minimum, st_emu_profile *out, st_error *error);
+void st_emu_profile_release(st_emu_profile *profile);
+// A counter by the name that the table of metrics has for it; NaN: the model knows nothing of it.
+st_code st_emu_profile_counter(st_gpu *gpu, const char *name, double *value, st_error *error);
+
 #endif

@@ -33,6 +33,7 @@ ST_EMU_ON_FIBER static unsigned alive_threads(const st_emu_cluster *cluster) {
 
 ST_EMU_ON_FIBER static void complete_phase(st_emu_cluster *cluster) {
     st_emu_check_cluster_complete(st_emu_active, cluster);
+    st_emu_active->counts.cluster_barriers++;
     cluster->phase++;
     cluster->arrived = 0;
     for (unsigned r = 0; r < cluster->size; r++) {
@@ -53,8 +54,10 @@ ST_EMU_ON_FIBER void st_emu_cluster_arrive(int relaxed, SIMTUNE_EMU_PLACE) {
     fiber->cluster_phase = cluster->phase + 1;
     if (!relaxed)
         st_emu_check_cluster_arrive(runner, cluster);
-    if (++cluster->arrived == alive_threads(cluster))
+    if (++cluster->arrived == alive_threads(cluster)) {
+        st_emu_note_site(runner, ST_EMU_SITE_CLUSTER, file, line);
         complete_phase(cluster);
+    }
     runner->user = 1;
 }
 
@@ -142,6 +145,7 @@ ST_EMU_ON_FIBER void st_emu_copy_async(void *to, const void *from, unsigned byte
     copy->bytes = bytes;
     copy->zeros = zeros;
     copy->group = fiber->copy_group;
+    runner->counts.copied += bytes;
     copy->ticket = st_emu_check_copy_begin(runner, to, from, bytes, zeros,
                                            __builtin_return_address(0));
     runner->user = 1;
@@ -233,6 +237,7 @@ ST_EMU_ON_FIBER void st_emu_bulk_copy(void *to, const void *from, unsigned bytes
     copy->from = from;
     copy->bytes = bytes;
     copy->object = object;
+    runner->counts.copied += bytes;
     copy->ticket =
         st_emu_check_copy_begin(runner, to, from, bytes, 0, __builtin_return_address(0));
     runner->user = 1;

@@ -12,6 +12,7 @@
 #include "tuner/base/memory.h"
 #include "tuner/gpu/emu_stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +34,12 @@ static st_code check_ordinal(int ordinal, st_error *error) {
 
 static st_code facts(int ordinal, st_device_facts *out, st_error *error) {
     st_code code = check_ordinal(ordinal, error);
-    if (!code)
-        *out = st_emu_devices[ordinal];
-    return code;
+    if (code)
+        return code;
+    *out = st_emu_devices[ordinal];
+    if (st_emu_checking()) // other programs, so other registers and times
+        snprintf(out->driver, sizeof out->driver, "emulated, checking");
+    return ST_OK;
 }
 
 static void close_device(st_gpu *gpu) {
@@ -46,7 +50,11 @@ static void close_device(st_gpu *gpu) {
         st_emu_operation_free(gpu->first);
         gpu->first = next;
     }
+    if (gpu->profiling)
+        st_emu_profile_end(gpu);
     st_emu_runner_free(gpu->runner);
+    st_emu_runner_free(gpu->other);
+    st_emu_tally_free(gpu->tally);
     st_emu_check_free(gpu->check);
     gpu->check = NULL;
     while (gpu->modules) {
@@ -72,9 +80,11 @@ static st_code open_device(int ordinal, st_gpu **out, st_error *error) {
     const char *seed = getenv("SIMTUNE_EMU_SEED");
     gpu->seed = seed ? strtoull(seed, NULL, 0) : 0;
     gpu->runner = st_emu_runner_make(st_emu_explain_address, gpu);
+    gpu->other = st_emu_runner_make(st_emu_explain_address, gpu);
+    gpu->tally = st_emu_tally_make();
     if (st_emu_checking())
         gpu->check = st_emu_check_make();
-    if (!gpu->runner || (st_emu_checking() && !gpu->check)) {
+    if (!gpu->runner || !gpu->other || !gpu->tally || (st_emu_checking() && !gpu->check)) {
         close_device(gpu);
         return st_fail_memory(error, "opening the emulated device");
     }
@@ -130,7 +140,7 @@ static st_code make_operation(st_gpu *gpu, const char *what, st_gpu_pointer to, 
 }
 
 static st_code fill8(st_gpu *gpu, st_gpu_pointer at, uint8_t value, size_t bytes, st_error *error) {
-    st_emu_operation *fill;
+    st_emu_operation *fill = NULL;
     st_code code = make_operation(gpu, "a fill", at, bytes, &fill, error);
     if (code)
         return code;
@@ -142,7 +152,7 @@ static st_code fill8(st_gpu *gpu, st_gpu_pointer at, uint8_t value, size_t bytes
 
 static st_code fill32(st_gpu *gpu, st_gpu_pointer at, uint32_t value, size_t words,
                       st_error *error) {
-    st_emu_operation *fill;
+    st_emu_operation *fill = NULL;
     if (at % 4)
         return st_fail(error, ST_USAGE, NULL, "the emulated device: a fill of words at 0x%llx",
                        (unsigned long long)at);
@@ -159,7 +169,7 @@ static st_code fill32(st_gpu *gpu, st_gpu_pointer at, uint32_t value, size_t wor
 
 static st_code copy_in(st_gpu *gpu, st_gpu_pointer to, const void *from, size_t bytes,
                        st_error *error) {
-    st_emu_operation *copy;
+    st_emu_operation *copy = NULL;
     st_code code = make_operation(gpu, "a copy", to, bytes, &copy, error);
     if (code)
         return code;
@@ -181,7 +191,7 @@ static st_code copy_out(st_gpu *gpu, void *to, st_gpu_pointer from, size_t bytes
         code = st_emu_check_range(gpu, "a copy", from, bytes, error);
     if (!code && bytes) {
         memcpy(to, (const void *)(uintptr_t)from, bytes);
-        gpu->now += st_emu_model_copy(gpu->facts, bytes, gpu->ordinal++);
+        st_emu_take_copy(gpu, "copy out", bytes);
     }
     return code;
 }
@@ -237,8 +247,10 @@ static st_code kernel_facts(st_gpu *gpu, st_gpu_kernel *of, st_kernel_facts *out
 static st_code occupancy(st_gpu *gpu, st_gpu_kernel *of, unsigned block, unsigned dynamic_smem,
                          int *blocks_per_sm, st_error *error) {
     (void)error;
-    *blocks_per_sm = st_emu_model_occupancy(gpu->facts, block, of->facts.registers,
-                                            (size_t)of->facts.static_smem + dynamic_smem);
+    *blocks_per_sm = (uint64_t)block > (uint64_t)of->facts.max_threads
+                         ? 0
+                         : st_emu_model_occupancy(gpu->facts, block, of->facts.registers,
+                                                  (size_t)of->facts.static_smem + dynamic_smem);
     return ST_OK;
 }
 
@@ -260,11 +272,13 @@ static st_code check_launch(const st_gpu *gpu, const st_launch *launch, int *blo
         return st_fail(error, ST_FAILED, NULL,
                        "launching %s: a grid of %u × %u × %u blocks is not possible", name,
                        launch->grid[0], launch->grid[1], launch->grid[2]);
-    if (cluster > (uint64_t)gpu->facts->max_cluster || launch->grid[0] % cluster)
+    // As the other backend, which opts in to more than the portable 8.
+    int most_cluster = gpu->facts->max_cluster > 1 ? ST_EMU_MAX_CLUSTER : 1;
+    if (cluster > (unsigned)most_cluster || launch->grid[0] % cluster)
         return st_fail(
             error, ST_FAILED, NULL,
             "launching %s: clusters of %u in a grid of %u blocks (at most %d, and whole)", name,
-            cluster, launch->grid[0], (int)gpu->facts->max_cluster);
+            cluster, launch->grid[0], most_cluster);
     *blocks_per_sm =
         st_emu_model_occupancy(gpu->facts, (unsigned)threads, launch->kernel->facts.registers,
                                (size_t)launch->kernel->facts.static_smem + launch->dynamic_smem);
@@ -274,6 +288,10 @@ static st_code check_launch(const st_gpu *gpu, const st_launch *launch, int *blo
                        "block has %d)",
                        name, launch->dynamic_smem, launch->kernel->facts.static_smem,
                        (int)gpu->facts->smem_per_block);
+    if (threads > (uint64_t)launch->kernel->facts.max_threads)
+        return st_fail(error, ST_FAILED, "launch fewer, or say so in __launch_bounds__",
+                       "launching %s: a block of %llu threads, __launch_bounds__ allows %d", name,
+                       (unsigned long long)threads, launch->kernel->facts.max_threads);
     if (launch->argument_count != table->argument_count)
         return st_fail(error, ST_FAILED, NULL, "launching %s: %u arguments for %u parameters", name,
                        launch->argument_count, table->argument_count);
@@ -285,7 +303,23 @@ static st_code check_launch(const st_gpu *gpu, const st_launch *launch, int *blo
     return ST_OK;
 }
 
-// Copies the arguments, aligned to 16, behind their pointers, and adds up where they point.
+// Notes the buffer that an argument points into. `bytes` 0: as much as the allocation holds.
+static void note_use(const st_gpu *gpu, st_emu_operation *to, uintptr_t value, size_t bytes) {
+    const st_emu_allocation *into = st_emu_find(gpu, value);
+    if (!into)
+        return;
+    st_emu_use use = {(uintptr_t)into->data, bytes && bytes < into->bytes ? bytes : into->bytes};
+    for (unsigned i = 0; i < to->use_count; i++)
+        if (to->uses[i].data == use.data) {
+            if (to->uses[i].bytes < use.bytes)
+                to->uses[i].bytes = use.bytes;
+            return;
+        }
+    if (to->use_count < ST_EMU_USES)
+        to->uses[to->use_count++] = use;
+}
+
+// Copies the arguments, aligned to 16, behind their pointers, and notes where they point.
 static bool copy_arguments(const st_gpu *gpu, st_emu_operation *to, const st_launch *from) {
     const struct simtune_emu_kernel *table = from->kernel->kernel;
     size_t pointers = (from->argument_count * sizeof(void *) + 15) / 16 * 16, bytes = pointers;
@@ -295,8 +329,6 @@ static bool copy_arguments(const st_gpu *gpu, st_emu_operation *to, const st_lau
     if (!block)
         return false;
     void **list = (void **)block;
-    const st_emu_allocation *seen[8] = {NULL};
-    unsigned seen_count = 0;
     char *at = block + pointers;
     for (unsigned i = 0; i < from->argument_count; i++) {
         unsigned size = table->argument_sizes[i];
@@ -306,14 +338,7 @@ static bool copy_arguments(const st_gpu *gpu, st_emu_operation *to, const st_lau
         if (size != sizeof value)
             continue;
         memcpy(&value, list[i], sizeof value);
-        const st_emu_allocation *into = st_emu_find(gpu, value);
-        bool known = !into || seen_count == 8;
-        for (unsigned s = 0; s < seen_count; s++)
-            known = known || seen[s] == into;
-        if (!known) {
-            seen[seen_count++] = into;
-            to->argument_bytes += into->bytes;
-        }
+        note_use(gpu, to, value, from->buffer_bytes ? from->buffer_bytes[i] : 0);
     }
     to->owned = block;
     to->launch.arguments = list;
@@ -347,6 +372,11 @@ static st_code launch(st_gpu *gpu, const st_launch *what, st_error *error) {
     made->launch.shared_align = module->shared_align;
     made->launch.dynamic_shared = what->dynamic_smem;
     made->launch.resident = (unsigned)(blocks_per_sm * gpu->facts->sm_count);
+    // Programs name their configurations alike.
+    uint64_t shape = st_emu_mix_text(module->hash, made->launch.kernel->name);
+    for (int d = 0; d < 3; d++)
+        shape = st_emu_mix(st_emu_mix(shape, what->grid[d]), what->block[d]);
+    made->key = st_emu_mix(st_emu_mix(shape, what->dynamic_smem), made->launch.cluster);
     st_emu_enqueue(gpu, made);
     return ST_OK;
 }
@@ -375,7 +405,7 @@ static void event_free(st_gpu *gpu, st_gpu_event *event) {
 }
 
 static st_code event_record(st_gpu *gpu, st_gpu_event *event, st_error *error) {
-    st_emu_operation *made;
+    st_emu_operation *made = NULL;
     st_code code = make_operation(gpu, "an event", 0, 0, &made, error);
     if (code)
         return code;

@@ -33,6 +33,8 @@ void st_emu_check_describe(st_emu_check *check, st_emu_runner *runner);
 void st_emu_check_access(const void *at, unsigned long bytes, unsigned kind, const void *pc);
 simtune_emu_u64 st_emu_check_load(const void *at, unsigned bytes, int order, const void *pc);
 void st_emu_check_store(void *at, unsigned bytes, simtune_emu_u64 value, int order, const void *pc);
+void st_emu_check_load_wide(const void *at, simtune_emu_u64 out[2], int order); // 16 bytes
+void st_emu_check_store_wide(void *at, const simtune_emu_u64 value[2], int order);
 simtune_emu_u64 st_emu_check_begin_change(void *at, unsigned bytes, int order, const void *pc);
 void st_emu_check_end_change(void *at, unsigned bytes, simtune_emu_u64 value);
 void *st_emu_check_copy(void *to, const void *from, unsigned long bytes, const void *pc);

@@ -6,6 +6,8 @@
 #include "tuner/base/memory.h"
 #include "tuner/gpu/emu_check_internal.h"
 
+#include <string.h>
+
 // --- functions on memory -------------------------------------------------------------------------
 
 ST_EMU_ON_FIBER void *st_emu_check_copy(void *to, const void *from, unsigned long bytes,
@@ -35,22 +37,37 @@ ST_EMU_ON_FIBER void *st_emu_check_set(void *to, int value, unsigned long bytes,
 
 // --- atomics -------------------------------------------------------------------------------------
 
-ST_EMU_ON_FIBER static uint64_t read_word(const void *at, unsigned bytes)
+typedef struct words { // of an atomic of up to 16 bytes
+    uint64_t word[2];
+} words;
+
+ST_EMU_ON_FIBER static words read_words(const void *at, unsigned bytes)
 {
+    words read = {{0, 0}};
     switch (bytes) {
     case 1:
-        return *(const volatile uint8_t *)at;
+        read.word[0] = *(const volatile uint8_t *)at;
+        break;
     case 2:
-        return *(const volatile uint16_t *)at;
+        read.word[0] = *(const volatile uint16_t *)at;
+        break;
     case 4:
-        return *(const volatile uint32_t *)at;
+        read.word[0] = *(const volatile uint32_t *)at;
+        break;
+    case 16: // nobody else runs meanwhile
+        read.word[1] = ((const volatile uint64_t *)at)[1];
+        read.word[0] = *(const volatile uint64_t *)at;
+        break;
     default:
-        return *(const volatile uint64_t *)at;
+        read.word[0] = *(const volatile uint64_t *)at;
+        break;
     }
+    return read;
 }
 
-ST_EMU_ON_FIBER static void write_word(void *at, unsigned bytes, uint64_t value)
+ST_EMU_ON_FIBER static void write_words(void *at, unsigned bytes, words to)
 {
+    uint64_t value = to.word[0];
     switch (bytes) {
     case 1:
         *(volatile uint8_t *)at = (uint8_t)value;
@@ -60,6 +77,10 @@ ST_EMU_ON_FIBER static void write_word(void *at, unsigned bytes, uint64_t value)
         break;
     case 4:
         *(volatile uint32_t *)at = (uint32_t)value;
+        break;
+    case 16:
+        ((volatile uint64_t *)at)[1] = to.word[1];
+        *(volatile uint64_t *)at = value;
         break;
     default:
         *(volatile uint64_t *)at = value;
@@ -89,22 +110,20 @@ ST_EMU_ON_FIBER static uint32_t last_write(st_emu_runner *runner, const void *at
     return region->write[(uintptr_t)at - region->data];
 }
 
-ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_load(const void *at, unsigned bytes, int order,
-                                                  const void *pc)
+ST_EMU_ON_FIBER static words load(const void *at, unsigned bytes, int order, const void *pc)
 {
     st_emu_runner *runner = st_emu_active;
     bool narrow;
     runner->user = 0;
-    uint32_t id = touch_strong(runner, at, bytes, SIMTUNE_EMU_READ,
-                               pc ? pc : __builtin_return_address(0), &narrow);
-    uint64_t value = read_word(at, bytes);
+    uint32_t id = touch_strong(runner, at, bytes, SIMTUNE_EMU_READ, pc, &narrow);
+    words value = read_words(at, bytes);
     st_emu_place *place = id ? st_emu_check_place(runner->check, (uintptr_t)at) : NULL;
     if (place) {
         // One load that knows nothing of the last store may miss it: the next will not.
         if (place->has_old && place->writer == last_write(runner, at) &&
             !st_emu_check_is_known(runner, place->writer)) {
             place->has_old = false;
-            value = place->old;
+            memcpy(value.word, place->old, sizeof value.word);
         } else {
             st_emu_check_acquire(runner, place, narrow, order == SIMTUNE_EMU_RELAXED);
         }
@@ -113,23 +132,48 @@ ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_load(const void *at, unsigned bytes
     return value;
 }
 
-ST_EMU_ON_FIBER void st_emu_check_store(void *at, unsigned bytes, simtune_emu_u64 value, int order,
-                                        const void *pc)
+ST_EMU_ON_FIBER static void store(void *at, unsigned bytes, words value, int order, const void *pc)
 {
     st_emu_runner *runner = st_emu_active;
     bool narrow;
     runner->user = 0;
-    uint32_t id = touch_strong(runner, at, bytes, SIMTUNE_EMU_WRITE,
-                               pc ? pc : __builtin_return_address(0), &narrow);
+    uint32_t id = touch_strong(runner, at, bytes, SIMTUNE_EMU_WRITE, pc, &narrow);
     if (id) {
         st_emu_place *place = st_emu_check_place_make(runner, (uintptr_t)at);
+        words old = read_words(at, bytes);
         place->has_old = true;
-        place->old = read_word(at, bytes);
+        memcpy(place->old, old.word, sizeof place->old);
         place->writer = id;
         st_emu_check_hand_over(runner, place, order >= SIMTUNE_EMU_RELEASE, narrow);
     }
-    write_word(at, bytes, value);
+    write_words(at, bytes, value);
     runner->user = 1;
+}
+
+ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_load(const void *at, unsigned bytes, int order,
+                                                  const void *pc)
+{
+    return load(at, bytes, order, pc ? pc : __builtin_return_address(0)).word[0];
+}
+
+ST_EMU_ON_FIBER void st_emu_check_store(void *at, unsigned bytes, simtune_emu_u64 value, int order,
+                                        const void *pc)
+{
+    words one = {{value, 0}};
+    store(at, bytes, one, order, pc ? pc : __builtin_return_address(0));
+}
+
+ST_EMU_ON_FIBER void st_emu_check_load_wide(const void *at, simtune_emu_u64 out[2], int order)
+{
+    words value = load(at, 16, order, __builtin_return_address(0));
+    out[0] = value.word[0];
+    out[1] = value.word[1];
+}
+
+ST_EMU_ON_FIBER void st_emu_check_store_wide(void *at, const simtune_emu_u64 value[2], int order)
+{
+    words both = {{value[0], value[1]}};
+    store(at, 16, both, order, __builtin_return_address(0));
 }
 
 ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_begin_change(void *at, unsigned bytes, int order,
@@ -152,12 +196,13 @@ ST_EMU_ON_FIBER simtune_emu_u64 st_emu_check_begin_change(void *at, unsigned byt
             st_emu_check_hand_over(runner, place, order >= SIMTUNE_EMU_RELEASE, narrow);
         }
     }
-    return read_word(at, bytes);
+    return read_words(at, bytes).word[0];
 }
 
 ST_EMU_ON_FIBER void st_emu_check_end_change(void *at, unsigned bytes, simtune_emu_u64 value)
 {
-    write_word(at, bytes, value);
+    words one = {{value, 0}};
+    write_words(at, bytes, one);
     st_emu_active->user = 1;
 }
 

@@ -78,7 +78,7 @@ typedef struct st_emu_place { // what acquires and releases meet at: an address
     uint32_t block;
     // The value before the last strong store, for one load that need not see the new one.
     bool has_old;
-    uint64_t old;
+    uint64_t old[2];
     uint32_t writer;
 } st_emu_place;
 

@@ -120,7 +120,8 @@ static void add_program(st_text *text, const st_compile_job *job) {
                  "simtune_emu_module " SIMTUNE_EMU_MODULE_SYMBOL ";\n"
                  "const struct simtune_emu_module " SIMTUNE_EMU_MODULE_SYMBOL
                  " = {%u, SIMTUNE_EMU_CHECKED, %zu, simtune_emu_kernels, &simtune_emu_self,\n"
-                 "    &simtune_emu_do};\n",
+                 "    &simtune_emu_do, __start___patchable_function_entries,\n"
+                 "    __stop___patchable_function_entries};\n",
                  SIMTUNE_EMU_ABI, job->kernel_count);
 }
 
@@ -242,6 +243,9 @@ static void add_flags(arguments *to, const st_emu_host_compiler *compiler,
         "-fno-asynchronous-unwind-tables",
         "-fno-threadsafe-statics",
         "-fstack-clash-protection",
+#if defined(__x86_64__)
+        "-mno-red-zone", // so that a frame tells what a thread holds (emu_module.c)
+#endif
     };
     static const char *const gcc_flags[] = {
         "-fno-gnu-unique",

@@ -15,7 +15,8 @@
 #define ST_EMU_WARP 32
 #define ST_EMU_MAX_WARPS 32 // of a block
 #define ST_EMU_BARRIERS 16
-#define ST_EMU_MAX_CLUSTER 8
+#define ST_EMU_MAX_CLUSTER 16
+#define ST_EMU_PORTABLE_CLUSTER 8
 #define ST_EMU_MESSAGE 768
 #define ST_EMU_STACK ((size_t)256 << 10) // of a thread
 #define ST_EMU_PAGE ((size_t)4096)
@@ -117,6 +118,7 @@ typedef struct st_emu_block {
     size_t shared_capacity, shared_bytes;
     char *shared;
     struct st_emu_check_block *checked; // checking mode
+    bool triggered;                     // lets a dependent launch begin
     struct st_emu_block *next_free;
 } st_emu_block;
 
@@ -127,9 +129,24 @@ typedef struct st_emu_cluster {
 } st_emu_cluster;
 
 // --- one launch --------------------------------------------------------------------------------
-typedef struct st_emu_counts {
-    uint64_t barriers, collectives, atomics, threads;
+typedef struct st_emu_counts { // of what was really executed
+    uint64_t barriers;        // of blocks, each once
+    uint64_t cluster_barriers;
+    uint64_t collectives;     // of warps, each once
+    uint64_t atomics;         // of threads
+    uint64_t shared_uses;     // of threads: a shared variable was looked up
+    uint64_t copied;          // bytes of asynchronous copies
+    uint64_t threads;
 } st_emu_counts;
+
+// Where threads of a launch met, while it is profiled.
+typedef enum st_emu_site_kind { ST_EMU_SITE_BARRIER, ST_EMU_SITE_COLLECTIVE, ST_EMU_SITE_CLUSTER } st_emu_site_kind;
+typedef struct st_emu_site {
+    st_emu_site_kind kind;
+    const char *file; // the program's
+    int line;
+    uint64_t count;
+} st_emu_site;
 
 typedef struct st_emu_launch {
     const struct simtune_emu_kernel *kernel;
@@ -141,6 +158,7 @@ typedef struct st_emu_launch {
     void **arguments;
     const struct st_gpu_module *module;
     bool dependent; // on the launch before, as far as the kernel waits for it
+    struct st_emu_runner *before; // the launch before runs there still; NULL once it has ended
 } st_emu_launch;
 
 typedef enum st_emu_outcome {
@@ -157,9 +175,14 @@ st_emu_runner *st_emu_runner_make(st_emu_explain *explain, void *context);
 void st_emu_runner_free(st_emu_runner *runner);
 // Begins `launch` (borrowed until it is done); false when memory is out.
 bool st_emu_runner_begin(st_emu_runner *runner, const st_emu_launch *launch);
-// Runs it for at most `seconds` (negative: to its end).
-st_emu_outcome st_emu_runner_go(st_emu_runner *runner, double seconds);
+// Runs it for at most `seconds` (negative: to its end) and at most `turns` of blocks (0: any number).
+st_emu_outcome st_emu_runner_go(st_emu_runner *runner, double seconds, unsigned turns);
+// Every block has let dependent launches begin, or has ended.
+bool st_emu_runner_triggered(const st_emu_runner *runner);
 const st_emu_counts *st_emu_runner_counts(const st_emu_runner *runner);
+// Where threads met, since profiling was switched on; owned by the runner.
+void st_emu_runner_profile(st_emu_runner *runner, bool on);
+const st_emu_site *st_emu_runner_sites(const st_emu_runner *runner, size_t *count);
 // Of ST_EMU_LAUNCH_FAILURE: "illegal address", "deadlock" …, and the sentence.
 const char *st_emu_runner_message(const st_emu_runner *runner);
 const struct simtune_emu_runtime *st_emu_runtime(void);
@@ -185,7 +208,10 @@ struct st_emu_runner {
     st_emu_block **running;
     unsigned running_count, running_capacity;
     unsigned resident;
+    unsigned triggered; // blocks that have triggered or ended
     st_emu_block *free_blocks;
+    st_emu_site *sites; // NULL while nobody profiles
+    size_t site_count;
     bool failed;
     char message[ST_EMU_MESSAGE];
     struct st_emu_traps *traps; // emu_trap.c
@@ -205,6 +231,8 @@ void st_emu_stop(st_emu_runner *runner, SIMTUNE_EMU_PLACE, const char *format, .
 void st_emu_message(st_emu_runner *runner, const st_emu_block *block, const st_emu_fiber *fiber,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 void st_emu_yield(void);
+// A meeting is complete: counts its place while the launch is profiled.
+void st_emu_note_site(st_emu_runner *runner, st_emu_site_kind kind, SIMTUNE_EMU_PLACE);
 
 // emu_block.c
 // A block with stacks and shared memory for this launch; NULL when memory is out.
@@ -268,30 +296,47 @@ st_code st_elf_tls(const void *image, size_t bytes, size_t *size, size_t *align,
 extern const st_device_facts st_emu_devices[2];
 typedef struct st_emu_model_input {
     const st_device_facts *device;
-    const char *kernel;
-    unsigned blocks, threads; // of the grid, of a block
-    int blocks_per_sm, registers;
-    uint64_t bytes; // sizes of the allocations that the arguments point into
+    unsigned blocks, threads, cluster; // of the grid, of a block, of a cluster
+    int blocks_per_sm, registers, spilled; // spilled: bytes a thread
+    unsigned held;                     // bytes a thread can have under way
+    size_t shared_bytes;               // of a block
+    double hit_bytes, miss_bytes;      // of the buffers that the arguments name: in L2, not in L2
+    bool dependent;                    // its launch was prepared while the one before ran
     const st_emu_counts *counts;
-    uint64_t ordinal; // which operation of the stream
 } st_emu_model_input;
-double st_emu_model_launch(const st_emu_model_input *input); // nanoseconds
-double st_emu_model_copy(const st_device_facts *device, size_t bytes, uint64_t ordinal);
-int st_emu_model_registers(uint64_t code_bytes);
+// The terms of one launch's time in nanoseconds, and what they were made of.
+typedef struct st_emu_account {
+    double launch, memory, issue, barrier, cluster, exchange, shared, atomic;
+    double total;        // without noise
+    double instructions; // of warps
+    double in_flight;    // bytes under way over bytes needed for the full bandwidth
+    double warps_per_sm, sms; // resident; SMs with work
+} st_emu_account;
+void st_emu_model_launch(const st_emu_model_input *input, st_emu_account *out);
+double st_emu_model_copy(const st_device_facts *device, size_t bytes);
+double st_emu_model_noise(uint64_t key, uint64_t count); // 1 ± 0.5 %
+int st_emu_model_registers(uint64_t code_bytes, unsigned frame_bytes);
+// As few as __launch_bounds__ asks for; *spilled: bytes a thread that do not fit any more.
+int st_emu_model_bounded(const st_device_facts *device, int registers, unsigned max_threads,
+                         unsigned min_blocks, int *spilled);
 int st_emu_model_occupancy(const st_device_facts *device, unsigned block, int registers,
                            size_t shared_bytes);
+double st_emu_model_bandwidth(const st_device_facts *device); // bytes a nanosecond
 uint64_t st_emu_mix(uint64_t a, uint64_t b);
+uint64_t st_emu_mix_text(uint64_t a, const char *text);
 
 // --- emu_module.c ------------------------------------------------------------------------------
 struct st_gpu_kernel {
     const struct simtune_emu_kernel *kernel;
     struct st_gpu_module *module;
-    st_kernel_facts facts;
+    st_kernel_facts facts; // local_bytes: what __launch_bounds__ left no registers for
+    unsigned held;         // bytes of its arrays
 };
 struct st_gpu_module {
     void *handle;
     int fd;
     uintptr_t base; // where it was loaded
+    uint64_t hash;  // of its image
     const struct simtune_emu_module *table;
     size_t shared_static, shared_align;
     struct st_gpu_kernel *kernels; // as the table

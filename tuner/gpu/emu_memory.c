@@ -76,12 +76,17 @@ void st_emu_release(st_gpu *gpu, st_gpu_pointer pointer)
     }
 }
 
-const st_emu_allocation *st_emu_find(const st_gpu *gpu, uintptr_t address)
+st_emu_allocation *st_emu_find_writable(st_gpu *gpu, uintptr_t address)
 {
     for (size_t i = 0; i < gpu->allocation_count; i++)
         if (address - (uintptr_t)gpu->allocations[i].data < gpu->allocations[i].bytes)
             return &gpu->allocations[i];
     return NULL;
+}
+
+const st_emu_allocation *st_emu_find(const st_gpu *gpu, uintptr_t address)
+{
+    return st_emu_find_writable((st_gpu *)gpu, address);
 }
 
 st_code st_emu_check_range(const st_gpu *gpu, const char *what, st_gpu_pointer at, size_t bytes,

@@ -63,6 +63,51 @@ typedef struct measure {
     uint64_t *sizes;    // of its code
 } measure;
 
+// Bytes that a function's prologue takes from the stack: what it keeps in arrays, and what the host has no
+// registers for. The first instructions are searched for the one that does it; 0 when there is none.
+static unsigned frame_of(const void *function, uint64_t bytes) {
+    const uint8_t *code = function;
+    size_t most = bytes < 64 ? (size_t)bytes : 64;
+#if defined(__x86_64__)
+    for (size_t i = 0; i + 7 <= most; i++) { // sub $imm, %rsp
+        int32_t wide;
+        memcpy(&wide, code + i + 3, sizeof wide);
+        if (code[i] == 0x48 && code[i + 1] == 0x83 && code[i + 2] == 0xec && code[i + 3] < 0x80)
+            return code[i + 3];
+        if (code[i] == 0x48 && code[i + 1] == 0x83 && code[i + 2] == 0xc4 && code[i + 3] == 0x80)
+            return 128; // add $-128, which is shorter
+        if (code[i] == 0x48 && code[i + 1] == 0x81 && code[i + 2] == 0xec && wide > 0)
+            return (unsigned)wide;
+    }
+#elif defined(__aarch64__)
+    for (size_t i = 0; i + 4 <= most; i += 4) {
+        uint32_t word;
+        memcpy(&word, code + i, sizeof word);
+        if ((word & 0xffc003ffu) == 0xd10003ffu) // sub sp, sp, #imm
+            return word >> 10 & 0xfffu;
+        if ((word & 0xffc07fffu) == 0xa9807bfdu && (word >> 21 & 1u)) // stp x29, x30, [sp, #-n]!
+            return (unsigned)(8 * (0x80 - (word >> 15 & 0x7fu)));
+    }
+#endif
+    return 0;
+}
+
+// What __launch_bounds__ of cuda_on_cpu.h left behind: so many no-operations before the function, the first
+// of which is in the program's list.
+static void bounds_of(const struct simtune_emu_module *table, const void *function, unsigned *threads,
+                      unsigned *blocks) {
+    uintptr_t at = (uintptr_t)function, nearest = 0;
+    for (void *const *mark = table->bounds; mark && mark < table->bounds_end; mark++)
+        if ((uintptr_t)*mark < at && (uintptr_t)*mark > nearest)
+            nearest = (uintptr_t)*mark;
+    uintptr_t code = nearest ? (at - nearest) / SIMTUNE_EMU_NOP_BYTES : 0;
+    *threads = *blocks = 0;
+    if (code == 0 || code > 32 * SIMTUNE_EMU_BOUNDS_BLOCKS)
+        return;
+    *threads = 32 * (unsigned)((code - 1) / SIMTUNE_EMU_BOUNDS_BLOCKS + 1);
+    *blocks = (unsigned)((code - 1) % SIMTUNE_EMU_BOUNDS_BLOCKS);
+}
+
 static bool find_kernels(void *context, const st_elf_symbol *symbol) {
     measure *m = context;
     if (!symbol->is_function || symbol->is_undefined)
@@ -165,6 +210,21 @@ static st_code name_shared(st_gpu_module *module, const void *image, size_t byte
     return ST_OK;
 }
 
+static void measure_kernel(struct st_gpu_kernel *of, uint64_t code_bytes, const st_device_facts *device) {
+    enum { FRAME_OF_ALL = 24 }; // what every frame holds besides
+    const struct simtune_emu_module *table = of->module->table;
+    unsigned frame = frame_of(of->kernel->function, code_bytes), threads, blocks;
+    unsigned arrays = frame > FRAME_OF_ALL ? frame - FRAME_OF_ALL : 0;
+    // Half of checked code is calls of the checker.
+    int registers = st_emu_model_registers(table->checked ? code_bytes / 2 : code_bytes, arrays);
+    bounds_of(table, of->kernel->function, &threads, &blocks);
+    of->held = arrays;
+    registers = st_emu_model_bounded(device, registers, threads, blocks, &of->facts.local_bytes);
+    of->facts.registers = registers;
+    of->facts.max_threads = threads ? (int)threads : (int)device->max_threads_per_block;
+    of->facts.binary_version = (int)device->cc;
+}
+
 static st_code measure_kernels(st_gpu_module *module, const void *image, size_t bytes,
                                const st_device_facts *device, st_error *error) {
     unsigned count = module->table->kernel_count;
@@ -186,14 +246,7 @@ static st_code measure_kernels(st_gpu_module *module, const void *image, size_t 
     for (unsigned k = 0; k < count; k++) {
         module->kernels[k].kernel = &module->table->kernels[k];
         module->kernels[k].module = module;
-        module->kernels[k].facts = (st_kernel_facts){
-            // Half of checked code is calls of the checker.
-            .registers = st_emu_model_registers(module->table->checked ? m.sizes[k] / 2
-                                                                       : m.sizes[k]),
-            .local_bytes = 0,
-            .max_threads = (int)device->max_threads_per_block,
-            .binary_version = (int)device->cc,
-        };
+        measure_kernel(&module->kernels[k], m.sizes[k], device);
     }
     code = st_elf_symbols(image, bytes, count_shared, &m, error);
     if (!code && module->table->checked)
@@ -210,6 +263,11 @@ st_code st_emu_module_load(const void *image, size_t bytes, const st_device_fact
     if (!module)
         return st_fail_memory(error, "loading an emulated program");
     module->fd = -1;
+    for (size_t i = 0; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, (const char *)image + i, sizeof word);
+        module->hash = st_emu_mix(module->hash, word);
+    }
     st_code code = st_elf_tls(image, bytes, &module->shared_static, &module->shared_align, error);
     if (!code)
         code = open_image(module, image, bytes, error);

@@ -124,6 +124,8 @@ ST_EMU_ON_FIBER void st_emu_fiber_start(void) {
     st_emu_block *block = runner->block;
     if (fiber->copies)
         st_emu_copies_finish(fiber);
+    runner->counts.shared_uses += fiber->view.shared_uses;
+    runner->counts.atomics += fiber->view.atomics;
     fiber->state = ST_EMU_EXITED;
     block->warps[fiber->index / ST_EMU_WARP].alive &= ~(1u << (fiber->index % ST_EMU_WARP));
     block->alive--;
@@ -209,6 +211,7 @@ static bool start_block(st_emu_runner *runner, unsigned number, st_emu_cluster *
     block->index[1] = number / launch->grid[0] % launch->grid[1];
     block->index[2] = number / launch->grid[0] / launch->grid[1];
     block->rank = rank;
+    block->triggered = false;
     block->cluster = cluster;
     cluster->blocks[rank] = block;
     block->ready_warps = block->yielded_warps = 0;
@@ -271,6 +274,7 @@ static void admit(st_emu_runner *runner) {
 
 static void end_block(st_emu_runner *runner, unsigned at) {
     st_emu_block *block = runner->running[at];
+    runner->triggered += !block->triggered;
     st_emu_bulk_finish(block);
     if (runner->check)
         st_emu_check_block_end(runner->check, block);
@@ -366,7 +370,11 @@ static bool step(st_emu_runner *runner) {
     return runner->running_count > 0 || runner->admitted_count > 0;
 }
 
-st_emu_outcome st_emu_runner_go(st_emu_runner *runner, double seconds) {
+bool st_emu_runner_triggered(const st_emu_runner *runner) {
+    return runner->triggered == (uint64_t)runner->cluster_count * runner->launch->cluster;
+}
+
+st_emu_outcome st_emu_runner_go(st_emu_runner *runner, double seconds, unsigned turns) {
     double until = seconds >= 0 ? st_clock_seconds() + seconds : 0;
     bool more = runner->running_count > 0 || runner->admitted_count > 0;
     st_emu_runner *outer = st_emu_active;
@@ -374,6 +382,8 @@ st_emu_outcome st_emu_runner_go(st_emu_runner *runner, double seconds) {
     st_emu_traps_enter(runner);
     while (more) {
         more = step(runner);
+        if (turns && --turns == 0)
+            break;
         if (more && seconds >= 0 && st_clock_seconds() >= until)
             break;
     }
@@ -396,6 +406,7 @@ bool st_emu_runner_begin(st_emu_runner *runner, const st_emu_launch *launch) {
     runner->launch = launch;
     runner->random = launch->seed;
     runner->counts = (st_emu_counts){0};
+    runner->triggered = 0;
     runner->failed = false;
     runner->message[0] = 0;
     runner->next_cluster = 0;
@@ -444,6 +455,7 @@ void st_emu_runner_free(st_emu_runner *runner) {
         st_emu_block_free(block);
     }
     st_emu_traps_free(runner->traps);
+    st_free(runner->sites);
     st_free(runner->admitted);
     st_free(runner->running);
     st_free(runner);
@@ -457,14 +469,55 @@ const char *st_emu_runner_message(const st_emu_runner *runner) {
     return runner->message;
 }
 
+// --- what a profile needs -----------------------------------------------------------------------
+
+enum { SITES = 256 }; // further ones are not told apart from the last
+
+void st_emu_runner_profile(st_emu_runner *runner, bool on) {
+    st_free(runner->sites);
+    runner->sites = on ? st_calloc(SITES, sizeof *runner->sites) : NULL;
+    runner->site_count = 0;
+}
+
+const st_emu_site *st_emu_runner_sites(const st_emu_runner *runner, size_t *count) {
+    *count = runner->sites ? runner->site_count : 0;
+    return runner->sites;
+}
+
+ST_EMU_ON_FIBER void st_emu_note_site(st_emu_runner *runner, st_emu_site_kind kind,
+                                      SIMTUNE_EMU_PLACE) {
+    if (!runner->sites)
+        return;
+    st_emu_site *at = runner->sites, *end = at + runner->site_count;
+    while (at < end && !(at->kind == kind && at->line == line && strcmp(at->file, file) == 0))
+        at++;
+    if (at == end && runner->site_count == SITES)
+        at--;
+    else if (at == end) {
+        *at = (st_emu_site){.kind = kind, .file = file, .line = line};
+        runner->site_count++;
+    }
+    at->count++;
+}
+
 // --- the table that programs call --------------------------------------------------------------
 
 ST_EMU_ON_FIBER static simtune_emu_u64 read_clock(void) {
     return st_emu_active->clock += 10;
 }
 
-ST_EMU_ON_FIBER static void count_atomic(void) {
-    st_emu_active->counts.atomics++;
+// Waits for the end of the launch before, which runs in turn with this one. (In the checking mode it has
+// ended already, and what of it this thread may touch begins here.)
+ST_EMU_ON_FIBER static void dependency_wait(void) {
+    while (st_emu_active->launch->before)
+        st_emu_yield();
+    st_emu_check_dependency();
+}
+
+ST_EMU_ON_FIBER static void dependency_trigger(void) {
+    st_emu_runner *runner = st_emu_active;
+    runner->triggered += !runner->block->triggered;
+    runner->block->triggered = true;
 }
 
 const struct simtune_emu_runtime *st_emu_runtime(void) {
@@ -487,12 +540,14 @@ const struct simtune_emu_runtime *st_emu_runtime(void) {
         .object_arrive = st_emu_object_arrive,
         .object_test = st_emu_object_test,
         .clock = read_clock,
-        .count_atomic = count_atomic,
-        .dependency_wait = st_emu_check_dependency,
+        .dependency_wait = dependency_wait,
+        .dependency_trigger = dependency_trigger,
         .access = st_emu_check_access,
         .fence = st_emu_check_fence,
         .atomic_load = st_emu_check_load,
         .atomic_store = st_emu_check_store,
+        .atomic_load_wide = st_emu_check_load_wide,
+        .atomic_store_wide = st_emu_check_store_wide,
         .atomic_begin = st_emu_check_begin_change,
         .atomic_end = st_emu_check_end_change,
         .copy = st_emu_check_copy,

@@ -208,6 +208,7 @@ ST_EMU_ON_FIBER simtune_emu_u64 st_emu_collective(int kind, unsigned mask, simtu
     uint32_t done = complete_lanes(block, w, lane, warp->waiting | 1u << lane);
     if (done) {
         runner->counts.collectives++;
+        st_emu_note_site(runner, ST_EMU_SITE_COLLECTIVE, file, line);
         compute(runner, block, w, kind, done);
         warp->waiting &= ~done;
         st_emu_make_ready(block, w, done & ~(1u << lane));
@@ -233,6 +234,7 @@ ST_EMU_ON_FIBER static void complete_barrier(st_emu_runner *runner, st_emu_block
         st_emu_check_barrier(runner, block);
     barrier->arrived = 0;
     runner->counts.barriers++;
+    st_emu_note_site(runner, ST_EMU_SITE_BARRIER, barrier->file, barrier->line);
     for (unsigned w = 0; w < block->warp_count; w++) {
         uint32_t lanes = block->warps[w].at_barrier[id];
         block->warps[w].at_barrier[id] = 0;

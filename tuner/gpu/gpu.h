@@ -38,6 +38,9 @@ typedef struct st_launch {
     bool dependent;        // programmatic stream serialisation: may start before its predecessor ends
     void **arguments;      // as cuLaunchKernel takes them
     const size_t *argument_sizes;
+    // Of each argument that is a pointer: bytes of the buffer behind it, 0 for others; NULL: unknown. The
+    // emulated device's time follows from it (from the whole allocation where it is unknown).
+    const size_t *buffer_bytes;
     unsigned argument_count;
 } st_launch;
 

@@ -66,8 +66,11 @@ static st_code load(st_nvrtc *api, st_error *error) {
     };
     st_code code =
         st_library_load(&api->library, symbols, sizeof symbols / sizeof *symbols, REMEDY, error);
-    if (code)
+    if (code) {
+        st_library_close(&api->library);
         return code;
+    }
+    // From its first call on NVRTC stays: it keeps memory that unloading would lose.
     if (st_fault_here(ST_FAULT_NVRTC) || api->Version(&api->major, &api->minor) != NVRTC_SUCCESS)
         return st_fail(error, ST_FAILED, REMEDY, "%s does not tell its version", api->library.path);
     snprintf(api->version, sizeof api->version, "nvrtc %d.%d", api->major, api->minor);
@@ -86,8 +89,8 @@ st_code st_nvrtc_open(int driver_cuda, const st_nvrtc **out, st_error *error) {
         st_code code = list_names(driver_cuda, &list, error);
         if (!code && st_library_open(&api.library, (const char *const *)list.names, REMEDY, error))
             code = ST_NOTHING;
-        if (!code && (code = load(&api, error)))
-            st_library_close(&api.library);
+        if (!code)
+            code = load(&api, error);
         st_library_names_release(&list);
         if (code) {
             if (error)
@@ -126,7 +129,7 @@ st_code st_nvrtc_version(int driver_cuda, char version[48], int *archs, size_t *
     int known[128], count = 0;
     if (st_fault_here(ST_FAULT_NVRTC) || api->GetNumSupportedArchs(&count) != NVRTC_SUCCESS ||
         count < 0 || count > (int)(sizeof known / sizeof *known) ||
-        api->GetSupportedArchs(known) != NVRTC_SUCCESS)
+        st_fault_here(ST_FAULT_NVRTC) || api->GetSupportedArchs(known) != NVRTC_SUCCESS)
         return st_fail(error, ST_FAILED, REMEDY, "%s does not tell which archs it knows",
                        api->library.path);
     for (int i = 0; i < count && *arch_count < arch_capacity; ++i)
