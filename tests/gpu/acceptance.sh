@@ -64,36 +64,8 @@ nvcc=${NVCC:-nvcc}
 store=$out/store.db results=$out/results.tsv
 here_python() { python3 "$here/acceptance_store.py" "$@"; }
 
-# --- saying and noting -----------------------------------------------------------------------------------
-line() { printf '  %s\n' "$*"; }
-
-# target NAME WANTED GOT PASSED(0: yes; info: no verdict)
-target() {
-    local verdict=MISS
-    [ "$4" = 0 ] && verdict=pass
-    [ "$4" = info ] && verdict=-
-    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$verdict" >>"$results"
-    line "$(printf '%-4s %s: %s (wanted %s)' "$verdict" "$1" "$3" "$2")"
-}
-
-holds() { if "$@" >/dev/null 2>&1; then echo 0; else echo 1; fi; }
-less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 < b + 0) }'; }
-
-# timed LOG LIMIT COMMAND…: runs, both streams to LOG; sets `code` and `seconds`.
-timed() {
-    local log=$1 limit=$2 start
-    shift 2
-    start=$(date +%s.%N)
-    timeout -k 5 "$limit" "$@" >"$log" 2>&1
-    code=$?
-    seconds=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
-}
-
-tune() { # LOG LIMIT ARGUMENTS…
-    local log=$1 limit=$2
-    shift 2
-    timed "$log" "$limit" "$simtune" "$@" "${device[@]}"
-}
+# shellcheck source=tests/gpu/acceptance_common.sh
+. "$here/acceptance_common.sh"
 
 # The header of step `first`, or the one that HEADER names.
 need_header() {
@@ -101,8 +73,6 @@ need_header() {
     [ -s "$out/include/simtune_reduce.h" ] || cp "${HEADER:-/nowhere}/simtune_reduce.h" "$out/include/" 2>/dev/null ||
         { line "no header: run step first before, or set HEADER"; return 1; }
 }
-
-need_nvcc() { command -v "$nvcc" >/dev/null || { line "no $nvcc here: skipped"; return 1; }; }
 
 # --- steps -----------------------------------------------------------------------------------------------
 step_devices() {
@@ -448,13 +418,6 @@ step_repro() {
     timed "$out/repro-build.log" 60 "$nvcc" -std=c++11 -O2 -arch="${ARCH:-native}" "$out/repro.cu" -o "$out/repro"
     [ $code = 0 ] && timed "$out/repro-run.log" 60 "$out/repro"
     target "the standalone program" "right" "exit $code: $(tail -n 1 "$out/repro-run.log" 2>/dev/null)" "$code"
-}
-
-# The last word on each target, in the order of their first.
-latest() {
-    awk -F'\t' '!($1 in row) { order[++n] = $1 } { row[$1] = $0 }
-        END { for (i = 1; i <= n; i++) { split(row[order[i]], f, "\t"); printf "%-4s  %-58s %-30s %s\n", f[4], f[1], f[2], f[3] } }' \
-        "$results"
 }
 
 step_summary() {

@@ -10,6 +10,7 @@
     acceptance_store.py before STORE MS            candidates of the newest session measured before MS
     acceptance_store.py ids STORE                  ids of all ended sessions
     acceptance_store.py best STORE                 id of the newest cold winner
+    acceptance_store.py each STORE PARAMETER,…     one correct candidate of each combination of values: ID NAME
 """
 import json
 import sqlite3
@@ -30,6 +31,16 @@ def outcomes(store, parameter):
     found = rows(store, f"SELECT parameters, outcome FROM simtune_candidates WHERE session_id = {NEWEST}")
     for parameters, outcome in sorted(found):
         print(json.loads(parameters).get(parameter), outcome)
+
+
+def each(store, parameters):
+    chosen = {}
+    for identity, words in rows(store, f"""SELECT candidate_id, parameters FROM simtune_candidates
+            WHERE session_id = {NEWEST} AND outcome = 'correct' ORDER BY candidate_id"""):
+        name = "-".join(str(json.loads(words).get(parameter)) for parameter in parameters.split(","))
+        chosen.setdefault(name, identity)
+    for name, identity in sorted(chosen.items()):
+        print(identity, name)
 
 
 def one(store, query, *values):
@@ -54,6 +65,8 @@ def main():
     try:
         if command == "outcomes":
             outcomes(store, rest[0])
+        elif command == "each":
+            each(store, rest[0])
         elif command == "count":
             one(store, f"SELECT count(*) FROM simtune_candidates WHERE session_id = {NEWEST}")
         elif command == "session":

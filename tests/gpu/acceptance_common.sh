@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# What the acceptance scripts share; sourced by them. They set: simtune, out, results, device (an array of
+# arguments), nvcc.
+
+# --- saying and noting -----------------------------------------------------------------------------------
+line() { printf '  %s\n' "$*"; }
+
+# target NAME WANTED GOT PASSED(0: yes; info: no verdict)
+target() {
+    local verdict=MISS
+    [ "$4" = 0 ] && verdict=pass
+    [ "$4" = info ] && verdict=-
+    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$verdict" >>"$results"
+    line "$(printf '%-4s %s: %s (wanted %s)' "$verdict" "$1" "$3" "$2")"
+}
+
+holds() { if "$@" >/dev/null 2>&1; then echo 0; else echo 1; fi; }
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 < b + 0) }'; }
+
+# timed LOG LIMIT COMMAND…: runs, both streams to LOG; sets `code` and `seconds`.
+timed() {
+    local log=$1 limit=$2 start
+    shift 2
+    start=$(date +%s.%N)
+    timeout -k 5 "$limit" "$@" >"$log" 2>&1
+    code=$?
+    seconds=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
+}
+
+tune() { # LOG LIMIT ARGUMENTS…
+    local log=$1 limit=$2
+    shift 2
+    timed "$log" "$limit" "$simtune" "$@" "${device[@]}"
+}
+
+need_nvcc() { command -v "$nvcc" >/dev/null || { line "no $nvcc here: skipped"; return 1; }; }
+
+# The last word on each target, in the order of their first.
+latest() {
+    awk -F'\t' '!($1 in row) { order[++n] = $1 } { row[$1] = $0 }
+        END { for (i = 1; i <= n; i++) { split(row[order[i]], f, "\t"); printf "%-4s  %-58s %-30s %s\n", f[4], f[1], f[2], f[3] } }' \
+        "$results"
+}
