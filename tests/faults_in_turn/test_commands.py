@@ -57,7 +57,7 @@ class Commands(harness.Case):
         self.assert_code(right, 0)
         after = self.content(place)
         undo()
-        found = places.of(place, lambda **more: self.assert_code(place.run(*words, **env, **more), 0))
+        found = places.of(place, lambda **more: self.assert_code(place.run(*words, **env, **more), 0), every=1500)
         end, made, failed = time.monotonic() + SECONDS / 8, 0, 0
         for role, kind, n in places.trials(found, SAMPLE, seed=len(words)):
             if not places.ALL and time.monotonic() > end:
@@ -77,7 +77,7 @@ class Commands(harness.Case):
                     self.assertIn(result.code, (1, 2, 3), where)
                     places.assert_message(self, result.err, where)
                     self.assertEqual(self.content(place), before, where)
-        print(f"{' '.join(words)}: {made} trials of {sum(map(len, found.values()))} places, {failed} failed", flush=True)
+        print(f"{' '.join(words)}: {made} trials of {sum(map(len, found.values()))}, {failed} failed", flush=True)
         self.assertTrue(failed or may_differ)
         undo()
 
@@ -105,9 +105,14 @@ class Commands(harness.Case):
     def test_templates(self):
         self.in_turn(("templates", "reduce", "--arch", "sm_90/132"))
 
+    LIBRARIES = {"SIMTUNE_LIBCUDA": os.environ["FAKE_CUDA"], "SIMTUNE_LIBNVML": os.environ["FAKE_NVML"],
+                 "SIMTUNE_LIBCUPTI": os.environ["FAKE_CUPTI"]}
+
     def test_devices(self):
-        libraries = {"SIMTUNE_LIBCUDA": os.environ["FAKE_CUDA"], "SIMTUNE_LIBNVML": os.environ["FAKE_NVML"]}
-        self.in_turn(("devices",), may_differ=True, **libraries)
+        self.in_turn(("devices",), may_differ=True, **self.LIBRARIES)
+
+    def test_doctor(self):
+        self.in_turn(("doctor",), may_differ=True, **self.LIBRARIES)
 
     def test_dry_run(self):
         self.in_turn(("tune", os.path.join(harness.TEMPLATES, "typed.cu"), "--device", "emu", "--dry-run"))
