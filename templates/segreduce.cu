@@ -16,7 +16,7 @@
 // simtune: axis     op = sum min max
 // simtune: axis     segments = 16 256 64Ki 1Mi 64Mi
 // simtune: axis     segment  = 4 256 4Ki 64Ki 1Mi 16Mi
-// simtune: problem  segments * segment <= 256Mi
+// simtune: usual    segments * segment <= 256Mi
 //
 // Who reads a segment: a block; LANES threads of a warp, BATCH segments at once; the same out of a
 // shared copy of the block's segments, which is read in whole rows; or, with the array split evenly

@@ -152,6 +152,13 @@ const st_expression *st_problem_broken_rule(const st_template *tmpl, const st_pr
     return NULL;
 }
 
+const st_expression *st_problem_unusual_rule(const st_template *tmpl, const st_problem *problem) {
+    for (size_t i = 0; i < tmpl->usual_rule_count; i++)
+        if (!value_of(tmpl, problem, NULL, tmpl->usual_rules[i], 0))
+            return tmpl->usual_rules[i];
+    return NULL;
+}
+
 bool st_problem_default_none(const st_template *tmpl, const st_problem *problem) {
     for (size_t i = 0; i < tmpl->default_none_count; i++)
         if (value_of(tmpl, problem, NULL, tmpl->default_none[i].when, 0))

@@ -77,6 +77,14 @@ static st_code read_problem(st_loader *loader) {
                                  true);
 }
 
+static st_code read_usual(st_loader *loader) {
+    st_template *t = loader->tmpl;
+    st_code code =
+        add_expression(loader, &t->usual_rules, &t->usual_rule_count, &loader->usual_capacity);
+    return code ? code
+                : st_check_given(loader, "`usual`", t->usual_rules[t->usual_rule_count - 1], false);
+}
+
 static st_code read_bytes(st_loader *loader) {
     return st_loader_expression(loader, loader->at->rest, &loader->tmpl->bytes);
 }
@@ -101,6 +109,7 @@ static const struct st_directive_row {
     {"where", false, NULL, read_where},
     {"prune", false, NULL, read_prune},
     {"problem", false, NULL, read_problem},
+    {"usual", false, NULL, read_usual},
     {"determinism", false, NULL, st_read_determinism},
     {"zero", false, NULL, st_read_zero},
     {"reference", false, NULL, st_read_reference},
@@ -541,6 +550,7 @@ void st_template_free(st_template *tmpl) {
     free_expressions(tmpl->wheres, tmpl->where_count);
     free_expressions(tmpl->prunes, tmpl->prune_count);
     free_expressions(tmpl->problem_rules, tmpl->problem_rule_count);
+    free_expressions(tmpl->usual_rules, tmpl->usual_rule_count);
     free_rules(tmpl->determinism, tmpl->determinism_count);
     free_rules(tmpl->default_none, tmpl->default_none_count);
     for (size_t i = 0; i < tmpl->compare_count; i++) {

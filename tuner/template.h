@@ -12,6 +12,7 @@
 //                                      the data that a caller of the header does not know: the first value
 //                                      only, and the header is printed from rows of that one
 //   problem EXPRESSION                 which combinations of axis values make sense (axes, device facts)
+//   usual  EXPRESSION                  which problems a run takes by itself; others only where they are named
 //   param  NAME = VALUE … [role R …] [runtime]
 //                                      integers, words, or START:END:STEP (end included); `runtime`: only
 //                                      the launch plan uses it, so it does not reach the compiler
@@ -192,6 +193,7 @@ typedef struct st_template {
     st_expression **wheres; size_t where_count;
     st_expression **prunes; size_t prune_count;
     st_expression **problem_rules; size_t problem_rule_count;
+    st_expression **usual_rules; size_t usual_rule_count;
     st_determinism_rule *determinism; size_t determinism_count;
     st_determinism_rule *default_none; size_t default_none_count; // `determinism default none`
     st_buffer *buffers; size_t buffer_count;
@@ -244,6 +246,9 @@ const st_type *st_problem_type(const st_template *tmpl, const st_problem *proble
 // for device facts are then taken to hold. A rule that cannot be evaluated does not hold.
 const st_expression *st_problem_broken_rule(const st_template *tmpl, const st_problem *problem,
                                             const st_device_facts *device);
+// The first `usual` line that does not hold, or NULL: nothing is wrong with such a problem, but a run takes it
+// only where its values were named.
+const st_expression *st_problem_unusual_rule(const st_template *tmpl, const st_problem *problem);
 // Does a default run of the problem do without run_to_run (`determinism default none`)?
 bool st_problem_default_none(const st_template *tmpl, const st_problem *problem);
 // The list of host_args and the pattern of host_name (NULL: none) that hold for the problem.

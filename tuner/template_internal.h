@@ -29,7 +29,7 @@ typedef struct st_loader {
     st_error *error;
     size_t axis_capacity, parameter_capacity, let_capacity, where_capacity, determinism_capacity,
         buffer_capacity, step_capacity, reference_capacity, compare_capacity, made_capacity,
-        prune_capacity, rule_capacity, default_none_capacity, scalar_capacity, derive_capacity,
+        prune_capacity, rule_capacity, usual_capacity, default_none_capacity, scalar_capacity, derive_capacity,
         in_place_capacity, list_capacity, host_name_capacity;
     const char **words; // the file's distinct words; borrowed from the values
     size_t word_count, word_capacity;

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIED = 64 }; // rows compared for one pair
+// Rows compared for one pair; values of a parameter in a part of a space; rows of a space that is not parted.
+enum { TRIED = 64, DRAWN = 3, LARGE = 4000, MANY_KINDS = 60 };
 
 typedef struct covering_origin {
     uint32_t space, index;
@@ -34,8 +35,9 @@ st_code covering_open(covering *made, const st_template *tmpl, unsigned flags, s
     memset(made, 0, sizeof *made);
     made->tmpl = tmpl;
     made->kinds = 1;
+    made->sampled = (flags & COVERING_SAMPLED) != 0;
     for (size_t a = 0; a < tmpl->axis_count; a++) {
-        if (tmpl->axes[a].kind == ST_AXIS_SIZE)
+        if (tmpl->axes[a].kind == ST_AXIS_SIZE || tmpl->axes[a].data)
             continue;
         made->kinds *= tmpl->axes[a].value_count;
         if (!(flags & COVERING_KINDS))
@@ -79,14 +81,14 @@ static size_t pair_of(const covering *of, const unsigned char *row, size_t i, si
     return of->pair_offsets[i * of->dimensions + j] + row[i] * of->counts[j] + row[j];
 }
 
-// The problem of a kind: its digits are the values of the axes that are no sizes.
-static st_problem problem_of(const covering *of, size_t kind, int64_t n)
+// The problem of a kind: its digits are the values of the axes that are no sizes and no property of the data.
+static st_problem problem_of(const covering *of, size_t kind, const int64_t *sizes)
 {
     st_problem made = {{0}};
     for (size_t a = 0; a < of->tmpl->axis_count; a++) {
         const st_axis *axis = &of->tmpl->axes[a];
-        if (axis->kind == ST_AXIS_SIZE) {
-            made.value[a] = n;
+        if (axis->kind == ST_AXIS_SIZE || axis->data) {
+            made.value[a] = axis->data ? axis->values[0].number : sizes[a];
             continue;
         }
         made.value[a] = axis->values[kind % axis->value_count].number;
@@ -129,10 +131,69 @@ static st_code add_row(covering *to, size_t kind, uint32_t space, uint32_t index
     return ST_OK;
 }
 
-static st_code add_space(covering *to, const st_device_facts *device, size_t kind, int64_t n,
-                         st_error *error)
+// "BLOCK == 256 or BLOCK == 512 or …": the default, which others often need, and values that are drawn anew for
+// each space. NULL: no memory.
+static char *draw_values(const st_parameter *parameter, st_random *random)
 {
-    st_problem problem = problem_of(to, kind, n);
+    st_text text;
+    st_text_init(&text);
+    size_t first = (size_t)st_random_below(random, parameter->value_count);
+    for (size_t d = 0; d < DRAWN; d++) {
+        size_t at = d == 0 ? parameter->default_index : (first + d * d) % parameter->value_count;
+        const st_value *value = &parameter->values[at];
+        st_text_addf(&text, "%s%s == ", d ? " or " : "", parameter->name);
+        if (value->word)
+            st_text_add(&text, value->word);
+        else
+            st_text_addf(&text, "%lld", (long long)value->number);
+    }
+    char *made = text.failed ? NULL : st_strdup(st_text_string(&text));
+    st_text_release(&text);
+    return made;
+}
+
+static st_code open_part(covering *to, const st_device_facts *device, const st_problem *problem,
+                         st_space **space, st_error *error)
+{
+    char *rules[ST_MAX_PARAMETERS];
+    const st_template *tmpl = to->tmpl;
+    st_space_options options = {.where = (const char *const *)rules};
+    st_random random;
+    st_code code = ST_OK;
+    st_random_seed(&random, to->space_count * 31 + 7);
+    for (size_t p = 0; p < tmpl->parameter_count && !code; p++) {
+        if (tmpl->parameters[p].value_count <= DRAWN + 1)
+            continue;
+        rules[options.where_count] = draw_values(&tmpl->parameters[p], &random);
+        if (rules[options.where_count])
+            options.where_count++;
+        else
+            code = st_fail_memory(error, "covering a family");
+    }
+    if (!code)
+        code = st_space_open(tmpl, problem, device, &options, space, error);
+    for (size_t i = 0; i < options.where_count; i++)
+        st_free(rules[i]);
+    return code;
+}
+
+// The whole space; of a large one, where the covering is sampled, the part that a draw of values leaves.
+static st_code open_space(covering *to, const st_device_facts *device, const st_problem *problem,
+                          st_space **space, st_error *error)
+{
+    const st_space_options few = {.limit = LARGE};
+    st_error too_many = {0};
+    if (!to->sampled)
+        return st_space_open(to->tmpl, problem, device, NULL, space, error);
+    st_code code = st_space_open(to->tmpl, problem, device, &few, space, &too_many);
+    return code == ST_OK || code == ST_NOTHING ? code
+                                               : open_part(to, device, problem, space, error);
+}
+
+static st_code add_space(covering *to, const st_device_facts *device, size_t kind,
+                         const int64_t *sizes, st_error *error)
+{
+    st_problem problem = problem_of(to, kind, sizes);
     size_t capacity = to->space_capacity;
     st_space **spaces = st_grow(to->spaces, &capacity, to->space_count + 1, sizeof(st_space *));
     if (spaces)
@@ -149,7 +210,7 @@ static st_code add_space(covering *to, const st_device_facts *device, size_t kin
         return st_fail_memory(error, "covering a family");
     to->space_capacity = capacity;
     st_space *space = NULL;
-    st_code code = st_space_open(to->tmpl, &problem, device, NULL, &space, error);
+    st_code code = open_space(to, device, &problem, &space, error);
     if (code == ST_NOTHING)
         return ST_OK;
     if (code)
@@ -163,12 +224,23 @@ static st_code add_space(covering *to, const st_device_facts *device, size_t kin
     return code;
 }
 
-st_code covering_add(covering *to, const st_device_facts *device, int64_t n, st_error *error)
+st_code covering_add_sizes(covering *to, const st_device_facts *device,
+                           const int64_t sizes[ST_MAX_AXES], st_error *error)
 {
     st_code code = ST_OK;
-    for (size_t kind = 0; kind < to->kinds && !code; kind++)
-        code = add_space(to, device, kind, n, error);
+    // A space takes tenths of a second: where there are many kinds, each is asked at every third size.
+    size_t step = to->sampled && to->kinds > MANY_KINDS ? 3 : 1;
+    for (size_t kind = to->times++ % step; kind < to->kinds && !code; kind += step)
+        code = add_space(to, device, kind, sizes, error);
     return code;
+}
+
+st_code covering_add(covering *to, const st_device_facts *device, int64_t n, st_error *error)
+{
+    int64_t sizes[ST_MAX_AXES];
+    for (size_t a = 0; a < ST_MAX_AXES; a++)
+        sizes[a] = n;
+    return covering_add_sizes(to, device, sizes, error);
 }
 
 static size_t gain_of(const covering *of, const unsigned char *row)
@@ -213,7 +285,24 @@ static void take_row(covering *of, size_t at, covering_choice *out)
     const covering_origin *origin = &of->origins[at];
     out->problem = of->problems[origin->space];
     out->kind = of->problem_kinds[origin->space];
+    out->row = at;
     st_space_config(of->spaces[origin->space], origin->index, &out->config);
+}
+
+size_t covering_pairs(const covering *of, const covering_choice *choices, size_t count)
+{
+    unsigned char *seen = st_calloc(of->pair_count + 1, 1);
+    size_t pairs = 0;
+    for (size_t c = 0; c < count && seen; c++)
+        for (size_t i = 0; i < of->dimensions; i++)
+            for (size_t j = i + 1; j < of->dimensions; j++) {
+                const unsigned char *row = of->rows + choices[c].row * of->dimensions;
+                unsigned char *pair = &seen[pair_of(of, row, i, j)];
+                pairs += !*pair;
+                *pair = 1;
+            }
+    st_free(seen);
+    return seen ? pairs : SIZE_MAX;
 }
 
 static int by_kind(const void *a, const void *b)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariants: 1. exact data: no element is zero, every partial sum is an integer below 256 in size, so
-// that a sum in any order is exact in every type, and any lost, doubled or shifted part shows; for min
-// and max there is one extreme, at a place that moves with `rotation`, and all have the sign that a
-// wrong identity would win against; 2. special data have a result that no order of combining changes.
+// Invariants: 1. exact data: no element is zero, every sum from the first element on is an integer below 96 in
+// size, so that any part's is below 192, a sum in any order is exact in every type, and any lost, doubled or
+// shifted part shows; for min and max all have the sign that a wrong identity would win against, a list to
+// reduce has one extreme, at a place that moves with `rotation`, and in a list to scan the extreme changes up
+// to the end; 2. special data have results that no order of combining changes.
 #include "tests/emulated_kernels/data.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t z)
+uint64_t data_mix(uint64_t z)
 {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -52,7 +53,7 @@ static double of_half(uint16_t bits)
     return sign * (exponent ? ldexp(1024 + part, exponent - 25) : ldexp(part, -24));
 }
 
-static void put_float(void *at, st_type_id type, uint64_t i, double value)
+void data_put_number(void *at, st_type_id type, uint64_t i, double value)
 {
     if (type == ST_F32)
         ((float *)at)[i] = (float)value;
@@ -70,10 +71,10 @@ static void put_integer(void *at, st_type_id type, uint64_t i, uint64_t bits)
         ((uint64_t *)at)[i] = bits;
 }
 
-static void put(void *at, st_type_id type, uint64_t i, int64_t value)
+void data_put(void *at, st_type_id type, uint64_t i, int64_t value)
 {
     if (st_type_of(type)->is_float)
-        put_float(at, type, i, (double)value);
+        data_put_number(at, type, i, (double)value);
     else
         put_integer(at, type, i, (uint64_t)value);
 }
@@ -138,7 +139,7 @@ void data_text(st_type_id type, const void *at, char *out, size_t capacity)
 
 // --- exact ---------------------------------------------------------------------------------------
 
-static uint64_t place_of(const kernels_run *run)
+static uint64_t place_of(const data_list *run)
 {
     switch (run->rotation % 4) {
     case 0:
@@ -148,43 +149,42 @@ static uint64_t place_of(const kernels_run *run)
     case 2:
         return run->n / 2;
     default:
-        return mix(run->n + run->rotation) % run->n;
+        return data_mix(run->n + run->rotation) % run->n;
     }
 }
 
-static void make_sum(void *at, st_type_id type, const kernels_run *run, void *expected)
+static void make_sum(void *at, st_type_id type, const data_list *run, void *expected)
 {
     int64_t sum = 0;
     for (uint64_t i = 0; i < run->n; i++) {
-        uint64_t drawn = mix(i * 2654435761u + run->rotation + 1);
+        uint64_t drawn = data_mix(i * 2654435761u + run->rotation + 1);
         int64_t value = 1 + (int64_t)(drawn % 3);
         if (sum > 90 || (sum > -90 && (drawn >> 32 & 1)))
             value = -value;
-        put(at, type, i, value);
+        data_put(at, type, i, value);
         sum += value;
     }
-    put(expected, type, 0, sum);
+    data_put(expected, type, 0, sum);
 }
 
-static void make_extreme(void *at, st_type_id type, bool max, const kernels_run *run,
-                         void *expected)
+static void make_extreme(void *at, st_type_id type, bool max, const data_list *run, void *expected)
 {
     bool is_signed = st_type_of(type)->is_signed || st_type_of(type)->is_float;
     // From the extreme on, away from it: -1, then -2 … -120 for max; 1, then 2 … for min.
     int64_t extreme = max ? (is_signed ? -1 : 121) : 1;
     for (uint64_t i = 0; i < run->n; i++) {
-        int64_t away = 1 + (int64_t)(mix(i + run->rotation * 7919u + 1) % 119);
-        put(at, type, i, max ? extreme - away : extreme + away);
+        int64_t away = 1 + (int64_t)(data_mix(i + run->rotation * 7919u + 1) % 119);
+        data_put(at, type, i, max ? extreme - away : extreme + away);
     }
-    put(at, type, place_of(run), extreme);
-    put(expected, type, 0, extreme);
+    data_put(at, type, place_of(run), extreme);
+    data_put(expected, type, 0, extreme);
 }
 
 static void make_nothing(st_type_id type, data_operation operation, void *expected)
 {
     double ends[] = {0, INFINITY, -INFINITY};
     if (st_type_of(type)->is_float) {
-        put_float(expected, type, 0, ends[operation]);
+        data_put_number(expected, type, 0, ends[operation]);
         return;
     }
     bool is_signed = st_type_of(type)->is_signed;
@@ -200,13 +200,13 @@ static void make_nothing(st_type_id type, data_operation operation, void *expect
 
 // --- special -------------------------------------------------------------------------------------
 
-static void make_bits(void *at, st_type_id type, data_operation operation, const kernels_run *run,
+static void make_bits(void *at, st_type_id type, data_operation operation, const data_list *run,
                       void *expected)
 {
     bool is_signed = st_type_of(type)->is_signed, narrow = st_type_of(type)->size == 4;
     uint64_t result = 0;
     for (uint64_t i = 0; i < run->n; i++) {
-        uint64_t bits = mix(i * 31 + run->rotation + 12345);
+        uint64_t bits = data_mix(i * 31 + run->rotation + 12345);
         put_integer(at, type, i, bits);
         int64_t value = narrow ? (int32_t)bits : (int64_t)bits;
         uint64_t plain = narrow ? (uint32_t)bits : bits;
@@ -221,40 +221,169 @@ static void make_bits(void *at, st_type_id type, data_operation operation, const
 
 // rotation 0: all infinite, the way that a finite identity would win against; 1: one NaN; 2: zeros of
 // both signs (-0 is less than +0); 3: one infinity among numbers.
-static void make_floats(void *at, st_type_id type, data_operation operation, const kernels_run *run,
+static void make_floats(void *at, st_type_id type, data_operation operation, const data_list *run,
                         void *expected)
 {
     double infinite = operation == DATA_MAX ? -INFINITY : INFINITY, result = infinite;
     for (uint64_t i = 0; i < run->n; i++)
-        put_float(at, type, i, run->rotation % 4 == 0 ? infinite : (double)(1 + i % 7));
-    uint64_t place = run->n ? mix(run->n * 3 + run->rotation) % run->n : 0;
+        data_put_number(at, type, i, run->rotation % 4 == 0 ? infinite : (double)(1 + i % 7));
+    uint64_t place = run->n ? data_mix(run->n * 3 + run->rotation) % run->n : 0;
     if (run->rotation % 4 == 1) {
         result = NAN;
-        put_float(at, type, place, NAN);
+        data_put_number(at, type, place, NAN);
     } else if (run->rotation % 4 == 2) {
         double odd = operation == DATA_MAX ? 0.0 : -0.0;
         for (uint64_t i = 0; i < run->n; i++)
-            put_float(at, type, i, -odd);
-        put_float(at, type, place, odd);
+            data_put_number(at, type, i, -odd);
+        data_put_number(at, type, place, odd);
         result = operation == DATA_SUM ? 0.0 : odd;
     } else if (run->rotation % 4 == 3) {
         result = operation == DATA_MIN ? -INFINITY : INFINITY;
-        put_float(at, type, place, result);
+        data_put_number(at, type, place, result);
     }
-    put_float(expected, type, 0, result);
+    data_put_number(expected, type, 0, result);
 }
 
-void data_make(void *at, st_type_id type, data_operation operation, const kernels_run *run,
-               void *expected)
+void data_make(void *at, const data_list *list, void *expected)
 {
-    if (run->n == 0)
-        make_nothing(type, operation, expected);
-    else if (run->data == KERNELS_SPECIAL && st_type_of(type)->is_float)
-        make_floats(at, type, operation, run, expected);
-    else if (run->data == KERNELS_SPECIAL)
-        make_bits(at, type, operation, run, expected);
-    else if (operation == DATA_SUM)
-        make_sum(at, type, run, expected);
+    bool is_float = st_type_of(list->type)->is_float;
+    if (list->n == 0)
+        make_nothing(list->type, list->operation, expected);
+    else if (list->data == KERNELS_SPECIAL && is_float)
+        make_floats(at, list->type, list->operation, list, expected);
+    else if (list->data == KERNELS_SPECIAL)
+        make_bits(at, list->type, list->operation, list, expected);
+    else if (list->operation == DATA_SUM)
+        make_sum(at, list->type, list, expected);
     else
-        make_extreme(at, type, operation == DATA_MAX, run, expected);
+        make_extreme(at, list->type, list->operation == DATA_MAX, list, expected);
+}
+
+// --- scans ---------------------------------------------------------------------------------------
+
+// Element i as the plain program sees it. Floats of the data above are exact as doubles.
+typedef union number {
+    double real;
+    uint64_t bits; // integers, in their low bytes
+} number;
+
+static number number_at(const void *at, st_type_id type, uint64_t i)
+{
+    number made = {.bits = 0};
+    uint16_t half;
+    size_t size = st_type_of(type)->size;
+    const char *from = (const char *)at + i * size;
+    memcpy(&half, from, 2);
+    uint32_t wide = (uint32_t)half << 16;
+    float single;
+    memcpy(&single, type == ST_F32 ? (const void *)from : (const void *)&wide, 4);
+    if (type == ST_F16)
+        made.real = of_half(half);
+    else if (type == ST_F32 || type == ST_BF16)
+        made.real = (double)single;
+    else
+        memcpy(&made, from, size);
+    return made;
+}
+
+static number combine_integers(st_type_id type, data_operation operation, number a, number b)
+{
+    bool narrow = st_type_of(type)->size == 4;
+    int64_t x = narrow ? (int32_t)a.bits : (int64_t)a.bits;
+    int64_t y = narrow ? (int32_t)b.bits : (int64_t)b.bits;
+    bool less = st_type_of(type)->is_signed ? y < x : b.bits < a.bits;
+    number sum = {.bits = narrow ? (uint32_t)(a.bits + b.bits) : a.bits + b.bits};
+    if (operation == DATA_SUM)
+        return sum;
+    return less == (operation == DATA_MIN) ? b : a;
+}
+
+static number combine_floats(data_operation operation, number a, number b)
+{
+    number sum = {.real = a.real + b.real};
+    if (operation == DATA_SUM || isnan(sum.real))
+        return operation == DATA_SUM || isnan(a.real) || isnan(b.real)
+                   ? sum
+                   : ((a.real < b.real) == (operation == DATA_MIN) ? a : b); // two infinities
+    bool a_less = a.real < b.real || (a.real == b.real && signbit(a.real) && !signbit(b.real));
+    return a_less == (operation == DATA_MIN) ? a : b;
+}
+
+static void put_number(void *at, st_type_id type, uint64_t i, number value)
+{
+    if (st_type_of(type)->is_float)
+        data_put_number(at, type, i, value.real);
+    else
+        put_integer(at, type, i, value.bits);
+}
+
+// The extreme comes nearer and nearer up to the end, in steps at places that are drawn.
+static void make_steps(void *at, const data_list *list)
+{
+    bool max = list->operation == DATA_MAX;
+    bool is_signed = st_type_of(list->type)->is_signed || st_type_of(list->type)->is_float;
+    int64_t extreme = max ? (is_signed ? -1 : 121) : 1;
+    for (uint64_t i = 0; i < list->n; i++) {
+        uint64_t drawn = data_mix(i + list->rotation * 7919u + 1);
+        int64_t nearest = (int64_t)(100 * (list->n - i) / list->n);
+        int64_t away = nearest + (int64_t)(drawn % 20);
+        data_put(at, list->type, i, max ? extreme - away : extreme + away);
+    }
+}
+
+// Sums that stay exact up to the infinity or the NaN; rotation 2 and 3: no such element.
+static void make_special_sums(void *at, const data_list *list)
+{
+    _Alignas(8) unsigned char ignored[8];
+    uint64_t place = data_mix(list->n + list->rotation) % list->n;
+    make_sum(at, list->type, list, ignored);
+    if (list->rotation % 4 < 2)
+        data_put_number(at, list->type, place, list->rotation % 4 ? NAN : INFINITY);
+}
+
+void data_make_scan(void *at, const data_list *list, bool inclusive, void *prefixes)
+{
+    bool is_float = st_type_of(list->type)->is_float;
+    _Alignas(8) unsigned char ignored[8];
+    data_list none = *list;
+    none.n = 0;
+    data_make(ignored, &none, ignored); // the identity
+    number before = number_at(ignored, list->type, 0);
+    if (list->n && list->data == KERNELS_EXACT && list->operation != DATA_SUM)
+        make_steps(at, list);
+    else if (list->n && list->data == KERNELS_SPECIAL && is_float && list->operation == DATA_SUM)
+        make_special_sums(at, list);
+    else
+        data_make(at, list, ignored);
+    for (uint64_t i = 0; i < list->n; i++) {
+        number here = number_at(at, list->type, i);
+        number after = is_float ? combine_floats(list->operation, before, here)
+                                : combine_integers(list->type, list->operation, before, here);
+        put_number(prefixes, list->type, i, inclusive ? after : before);
+        before = after;
+    }
+}
+
+// --- elements that tell their place ----------------------------------------------------------------
+
+void data_put_distinct(void *at, st_type_id type, uint64_t place, unsigned rotation)
+{
+    uint64_t bits = data_mix(place + 1 + (uint64_t)rotation * 1000003u);
+    size_t size = st_type_of(type)->size;
+    if (!st_type_of(type)->is_float) {
+        put_integer(at, type, place, bits | 1);
+        return;
+    }
+    // Finite, of any size and both signs, never zero: the exponent's highest bit is cleared, the number's
+    // lowest is set.
+    uint64_t top = size == 2 ? 0x4000u : (size == 4 ? 0x40000000u : (uint64_t)0x4000000000000000u);
+    bits = (bits & ~top) | 1;
+    memcpy((char *)at + place * size, &bits, size); // little endian
+}
+
+data_operation data_operation_of(const kernels_case *of)
+{
+    return kernels_axis_is(of, "op", "min")   ? DATA_MIN
+           : kernels_axis_is(of, "op", "max") ? DATA_MAX
+                                              : DATA_SUM;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computing configurations of the reduce template on the emulated device in its checking mode, and
-// comparing them with sums made here, for the tests of this folder.
+// Computing configurations of a shipped template on the emulated device in its checking mode, and
+// comparing them with what a plain program in C makes of the same data, for the tests of this folder.
+// What data a family gets, what is right, and which sizes break its kernels is in families.h.
 #ifndef SIMTUNE_TESTS_KERNELS_H
 #define SIMTUNE_TESTS_KERNELS_H
 
@@ -8,8 +9,13 @@
 #include "tuner/gpu/emu.h"
 #include "tuner/plan.h"
 
-// A program of configurations of one type and operation.
+#define KERNELS_BUFFERS 24
+
+struct family;
+
+// A program of configurations of one type and combination of words.
 typedef struct kernels {
+    const struct family *family;
     const st_template *tmpl;
     st_problem problem;       // its type and words
     const st_config *configs; // borrowed
@@ -23,7 +29,7 @@ typedef struct kernels {
 
 // A text that the compiler sees instead of the file's; NULL: the file's own.
 typedef struct kernels_change {
-    const char *file; // "reduce.cu" or "simtune_device.cuh"
+    const char *file; // the template, or what it includes
     const char *from, *to;
 } kernels_change;
 
@@ -37,16 +43,36 @@ void kernels_close(kernels *of);
 st_code kernels_reopen(kernels *of, st_error *error);
 
 typedef enum kernels_data {
-    KERNELS_EXACT,   // small integers, none of them zero
+    KERNELS_EXACT,   // every element counts, and results are exact in every type
     KERNELS_SPECIAL, // floats: infinities, NaN, zeros of both signs; integers: all their bits
     KERNELS_DATA
 } kernels_data;
 
 typedef struct kernels_run {
-    uint64_t n, offset; // elements; the input stands `offset` elements off its alignment
+    int64_t size[ST_MAX_AXES]; // by axis; of the others, what the program's problem says
+    uint64_t offset;           // elements that inputs and outputs stand off their alignment
     kernels_data data;
     unsigned rotation; // where the extreme and the special values are
+    bool in_place;     // where the family promises it
 } kernels_run;
+
+// One run's data on the host. A family's `fill` gives inputs their contents and outputs what is right.
+typedef struct kernels_case {
+    const kernels *of;
+    const kernels_run *run;
+    const st_bindings *bindings;
+    const st_config *config;
+    st_problem problem; // sizes included
+    st_type_id type;    // of the type axis
+    const st_plan_buffer *buffers;
+    void *host[KERNELS_BUFFERS]; // inputs and outputs, count elements each; outputs begin as 0xFF
+} kernels_case;
+
+// An axis's value, its word (NULL: a size), a buffer by name (-1: none), the count of its elements.
+int64_t kernels_axis(const kernels_case *of, const char *name);
+bool kernels_axis_is(const kernels_case *of, const char *name, const char *word);
+int kernels_buffer(const kernels_case *of, const char *name);
+bool kernels_config_is(const kernels_case *of, const char *parameter, const char *word);
 
 // How one run ended: *verdict is "" when it is right, else "value", "race", "uninitialised", "out of
 // bounds", "deadlock", "divergence", "hang" or "launch", and *detail says more. Any error but those
@@ -54,7 +80,12 @@ typedef struct kernels_run {
 st_code kernels_compute(kernels *of, size_t config, const kernels_run *run, char verdict[24],
                         char detail[600], st_error *error);
 
-// The sizes that break kernels (PRIMITIVES) for this configuration, at most `capacity`.
-size_t kernels_sizes(const kernels *of, size_t config, uint64_t *out, size_t capacity);
+// "n=1000 percent=50 …", 1 element off alignment, …
+void kernels_run_text(const kernels *of, const kernels_run *run, st_text *out);
+
+// The runs that break kernels (PRIMITIVES) for this configuration, at most `capacity`.
+size_t kernels_runs(const kernels *of, size_t config, kernels_run *out, size_t capacity);
+// The value of an integer parameter; 1 where the family has none of that name.
+uint64_t kernels_parameter(const kernels *of, size_t config, const char *name);
 
 #endif

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every class of configurations of templates/reduce.cu, computed in the checking mode: each operation of
-// each type with every value of every parameter, and every pair of values that the spaces hold, on the
-// sizes that break kernels, on and off alignment, on exact and on special data.
+// Every class of configurations of a shipped template, computed in the checking mode: a pairwise cover of
+// parameters, types and words, on the sizes that break kernels, on and off alignment, on exact and on special
+// data, and in place where that is promised. Prints the coverage.
 //
-//     test_emulated_kernels [SLICE SLICES]
+//     test_emulated_kernels FAMILY [SLICE SLICES] [--all] [--kinds]
 //
-// takes the kinds (type and operation) number SLICE, SLICE + SLICES, ….
+// takes the kinds (combinations of type and words) number SLICE, SLICE + SLICES, …, and of each configuration's runs
+// every other one; --all: all. The pairs are those of whole spaces; of a space of more than 4000 configurations,
+// those of the part that a draw of values leaves. With --kinds, every kind meets every value of every parameter that
+// it can; without, each type and each word does.
 #include "tests/covering/covering.h"
-#include "tests/emulated_kernels/kernels.h"
+#include "tests/emulated_kernels/families.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
@@ -16,9 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_RUNS = 64 };
+
 typedef struct totals {
-    size_t programs, configurations, runs, failures;
+    size_t programs, configurations, runs, skipped, failures;
     double compiling, computing;
+    bool every_run;
 } totals;
 
 static void report(const kernels *of, size_t config, const kernels_run *run, const char *verdict,
@@ -30,9 +36,9 @@ static void report(const kernels *of, size_t config, const kernels_run *run, con
     st_problem_text(of->tmpl, &problem, &text);
     st_text_add(&text, " | ");
     st_config_text(of->tmpl, &of->configs[config], &text);
-    printf("FAILED  %s | n=%llu, %llu elements off alignment, %s data %u: %s: %s\n",
-           st_text_string(&text), (unsigned long long)run->n, (unsigned long long)run->offset,
-           run->data == KERNELS_EXACT ? "exact" : "special", run->rotation, verdict, detail);
+    st_text_add(&text, " | ");
+    kernels_run_text(of, run, &text);
+    printf("FAILED  %s: %s: %s\n", st_text_string(&text), verdict, detail);
     st_text_release(&text);
 }
 
@@ -41,6 +47,10 @@ static st_code run_one(kernels *of, size_t config, const kernels_run *run, total
 {
     char verdict[24], detail[600];
     st_code code = kernels_compute(of, config, run, verdict, detail, error);
+    if (code == ST_NOTHING) { // a constraint
+        all->skipped++;
+        return ST_OK;
+    }
     if (code)
         return code;
     all->runs++;
@@ -53,21 +63,12 @@ static st_code run_one(kernels *of, size_t config, const kernels_run *run, total
 
 static st_code run_config(kernels *of, size_t config, totals *all, st_error *error)
 {
-    uint64_t sizes[32];
-    size_t count = kernels_sizes(of, config, sizes, 32);
+    static kernels_run runs[MOST_RUNS];
+    size_t count = kernels_runs(of, config, runs, MOST_RUNS);
     st_code code = ST_OK;
-    for (size_t s = 0; s < count && !code; s++) {
-        kernels_run run = {.n = sizes[s], .rotation = (unsigned)(s + config)};
-        code = run_one(of, config, &run, all, error);
-        run.offset = 1 + s % 3;
-        if (!code)
-            code = run_one(of, config, &run, all, error);
-    }
-    for (unsigned rotation = 0; rotation < 4 && !code; rotation++) {
-        kernels_run run = {
-            .n = 1021, .offset = rotation, .data = KERNELS_SPECIAL, .rotation = rotation};
-        code = run_one(of, config, &run, all, error);
-    }
+    for (size_t i = 0; i < count && !code; i++)
+        if (all->every_run || (i + config) % 2 == 0)
+            code = run_one(of, config, &runs[i], all, error);
     return code;
 }
 
@@ -95,41 +96,67 @@ static st_code run_kind(const st_template *tmpl, const covering_choice *choices,
     return code;
 }
 
-static st_code choose(const st_template *tmpl, covering *of, covering_choice **choices,
+static st_code choose(const st_template *tmpl, bool kinds, covering *of, covering_choice **choices,
                       size_t *count, st_error *error)
 {
-    static const int64_t sizes[] = {1 << 10, 1 << 16, 1 << 20};
+    const family *known = family_of(tmpl->family);
     st_device_facts device;
+    if (!known)
+        return st_fail(error, ST_FAILED, "add a row to families.c", "unknown family %s",
+                       tmpl->family);
     st_code code = st_emu_operations.facts(0, &device, error);
     if (!code)
-        code = covering_open(of, tmpl, COVERING_RUNTIME | COVERING_KINDS, error);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !code; i++)
-        code = covering_add(of, &device, sizes[i], error);
+        code = covering_open(
+            of, tmpl, COVERING_RUNTIME | COVERING_SAMPLED | (kinds ? COVERING_KINDS : 0), error);
+    for (size_t i = 0; i < known->covered_count && !code; i++) {
+        int64_t sizes[ST_MAX_AXES] = {0};
+        size_t next = 0;
+        for (size_t a = 0; a < tmpl->axis_count; a++)
+            if (tmpl->axes[a].kind == ST_AXIS_SIZE && !tmpl->axes[a].data)
+                sizes[a] = known->covered[i][next < 2 ? next++ : 1];
+        code = covering_add_sizes(of, &device, sizes, error);
+    }
     return code ? code : covering_choose(of, choices, count, error);
 }
 
-static st_code run_all(size_t slice, size_t slices, totals *all, bool *covered, st_error *error)
+// The choices of the kinds that are this run's; returns how many.
+static size_t keep_slice(covering_choice *choices, size_t count, size_t slice, size_t slices)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (choices[i].kind % slices == slice)
+            choices[kept++] = choices[i];
+    return kept;
+}
+
+static st_code run_all(const char *name, size_t slice, size_t slices, bool kinds, totals *all,
+                       bool *covered, st_error *error)
 {
     st_template *tmpl = NULL;
     covering of = {0};
     covering_choice *choices = NULL;
-    size_t count = 0;
-    st_code code = st_template_load(SIMTUNE_SOURCE_FOLDER "/templates/reduce.cu", &tmpl, error);
+    size_t count = 0, kept = 0;
+    char path[512];
+    snprintf(path, sizeof path, SIMTUNE_SOURCE_FOLDER "/templates/%s.cu", name);
+    st_code code = st_template_load(path, &tmpl, error);
     double start = st_clock_seconds();
     if (!code)
-        code = choose(tmpl, &of, &choices, &count, error);
-    if (!code)
-        printf("%zu configurations of %zu in the spaces; pairs of values covered: %zu of %zu "
-               "possible (%.1f s)\n",
-               count, of.row_count, of.pairs_covered, of.pairs_possible,
-               st_clock_seconds() - start);
+        code = choose(tmpl, kinds, &of, &choices, &count, error);
+    if (!code) {
+        kept = keep_slice(choices, count, slice, slices);
+        printf(
+            "%s: %zu configurations cover %zu of %zu possible pairs of values%s; taken here: %zu, "
+            "with %zu pairs (chosen from %zu in %.1f s)\n",
+            name, count, of.pairs_covered, of.pairs_possible,
+            kinds ? ", type and words taken as one" : "", kept, covering_pairs(&of, choices, kept),
+            of.row_count, st_clock_seconds() - start);
+    }
     *covered = of.pairs_covered == of.pairs_possible && of.pairs_possible > 0;
-    for (size_t i = 0; i < count && !code;) {
+    for (size_t i = 0; i < kept && !code;) {
         size_t end = i;
-        while (end < count && choices[end].kind == choices[i].kind)
+        while (end < kept && choices[end].kind == choices[i].kind)
             end++;
-        if (choices[i].kind % slices == slice)
-            code = run_kind(tmpl, &choices[i], end - i, all, error);
+        code = run_kind(tmpl, &choices[i], end - i, all, error);
         i = end;
     }
     st_free(choices);
@@ -138,20 +165,38 @@ static st_code run_all(size_t slice, size_t slices, totals *all, bool *covered, 
     return code;
 }
 
+// Takes the word off the end of the arguments.
+static bool has_word(char **argv, int *argc, const char *word)
+{
+    for (int i = 2; i < *argc; i++)
+        if (strcmp(argv[i], word) == 0) {
+            memmove(&argv[i], &argv[i + 1], sizeof *argv * (size_t)(*argc - i - 1));
+            --*argc;
+            return true;
+        }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     totals all = {0};
     st_error error = {0};
-    bool covered = false;
-    size_t slice = argc > 2 ? strtoul(argv[1], NULL, 10) : 0;
-    size_t slices = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+    bool covered = false, kinds = has_word(argv, &argc, "--kinds");
+    all.every_run = has_word(argv, &argc, "--all");
+    size_t slice = argc > 3 ? strtoul(argv[2], NULL, 10) : 0;
+    size_t slices = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
+    if (argc < 2) {
+        printf("usage: test_emulated_kernels FAMILY [SLICE SLICES] [--all] [--kinds]\n");
+        return 2;
+    }
     st_json_setup();
     setvbuf(stdout, NULL, _IOLBF, 0);
-    st_code code = run_all(slice, slices ? slices : 1, &all, &covered, &error);
-    printf("slice %zu of %zu: %zu configurations in %zu programs (compiled in %.1f s), %zu runs "
-           "(%.1f s), %zu wrong\n",
-           slice, slices, all.configurations, all.programs, all.compiling, all.runs, all.computing,
-           all.failures);
+    st_code code = run_all(argv[1], slice, slices ? slices : 1, kinds, &all, &covered, &error);
+    printf(
+        "%s, slice %zu of %zu: %zu configurations in %zu programs (compiled in %.1f s), %zu runs "
+        "(%.1f s), %zu not allowed, %zu wrong\n",
+        argv[1], slice, slices, all.configurations, all.programs, all.compiling, all.runs,
+        all.computing, all.skipped, all.failures);
     if (code)
         printf("%s\n%s\n", error.what, error.remedy);
     return code || all.failures || !covered || all.runs == 0;

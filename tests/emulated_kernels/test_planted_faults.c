@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted faults (faults.txt): each substitution must find its text in the template exactly once, must
+// Planted faults (faults_FAMILY.txt): each substitution must find its text in the template exactly once, must
 // compile, and must be caught when its configurations are computed in the checking mode; the same
 // configurations without it must be right. Prints what caught which.
-#include "tests/emulated_kernels/kernels.h"
+//
+//     test_planted_faults FAMILY LEAST [TITLE]
+//
+// LEAST: how many there must be. TITLE: only faults that have this in their title.
+#include "tests/emulated_kernels/families.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
@@ -11,14 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FAULTS = 128, LEAST_FAULTS = 20, MOST_CONFIGS = 4, MOST_SIZES = 4, MOST_TEXT = 2048 };
+enum { MOST_FAULTS = 128, MOST_CONFIGS = 4, MOST_SIZES = 4, MOST_TEXT = 2048, MOST_RUNS = 80 };
 
 typedef struct fault {
     char title[160], file[64], by[160];
     char from[MOST_TEXT], to[MOST_TEXT];
     st_problem problem;
     st_config configs[MOST_CONFIGS];
-    uint64_t sizes[MOST_SIZES];
+    struct more_sizes {
+        size_of_axis axis[2];
+    } sizes[MOST_SIZES]; // beyond the usual ones
     size_t config_count, size_count;
 } fault;
 
@@ -26,8 +32,8 @@ typedef struct fault {
 
 static st_code bad_line(const char *line, st_error *error)
 {
-    return st_fail(error, ST_USAGE, "the head of faults.txt says what a line may be",
-                   "faults.txt: %s", line);
+    return st_fail(error, ST_USAGE, "the head of faults_reduce.txt says what a line may be",
+                   "table of faults: %s", line);
 }
 
 // "T=f32 op=sum FINISH=ticket": axes, then parameters that differ from the default's.
@@ -56,12 +62,33 @@ static st_code read_config(const st_template *tmpl, char *line, fault *of, st_er
         if (tmpl->axes[a].kind == ST_AXIS_SIZE)
             snprintf(problem + strlen(problem), sizeof problem - strlen(problem), "%s=1000 ",
                      tmpl->axes[a].name);
+        else if (tmpl->axes[a].data) // the tests' data do not ask
+            snprintf(problem + strlen(problem), sizeof problem - strlen(problem), "%s=%s ",
+                     tmpl->axes[a].name, tmpl->axes[a].values[0].word);
     if (!code && of->config_count == MOST_CONFIGS)
         return bad_line("too many configurations", error);
     if (!code)
         code = st_problem_parse(tmpl, problem, &of->problem, error);
     of->configs[of->config_count++] = config;
     return code;
+}
+
+// "n=10007", "segments=3 segment=1000".
+static st_code read_size(const st_template *tmpl, char *line, struct more_sizes *to,
+                         st_error *error)
+{
+    size_t count = 0;
+    for (char *token = strtok(line, " "); token; token = strtok(NULL, " ")) {
+        char *equals = strchr(token, '=');
+        if (!equals || count == 2)
+            return bad_line(token, error);
+        *equals = 0;
+        int axis = st_template_axis(tmpl, token);
+        if (axis < 0)
+            return bad_line(token, error);
+        to->axis[count++] = (size_of_axis){tmpl->axes[axis].name, strtoll(equals + 1, NULL, 10)};
+    }
+    return ST_OK;
 }
 
 static st_code add_text(char *to, const char *line, st_error *error)
@@ -95,8 +122,8 @@ static st_code read_line(const st_template *tmpl, char *line, fault *list, size_
         snprintf(of->file, sizeof of->file, "%s", line + 5);
     else if (st_text_starts(line, "by "))
         snprintf(of->by, sizeof of->by, "%s", line + 3);
-    else if (st_text_starts(line, "n ") && of->size_count < MOST_SIZES)
-        of->sizes[of->size_count++] = strtoull(line + 2, NULL, 10);
+    else if (st_text_starts(line, "size ") && of->size_count < MOST_SIZES)
+        return read_size(tmpl, line + 5, &of->sizes[of->size_count++], error);
     else if (st_text_starts(line, "config "))
         return read_config(tmpl, line + 7, of, error);
     else
@@ -107,9 +134,11 @@ static st_code read_line(const st_template *tmpl, char *line, fault *list, size_
 static st_code read_table(const st_template *tmpl, fault *list, size_t *count, st_error *error)
 {
     st_text text;
+    char path[512];
+    snprintf(path, sizeof path, SIMTUNE_SOURCE_FOLDER "/tests/emulated_kernels/faults_%s.txt",
+             tmpl->family);
     st_text_init(&text);
-    st_code code =
-        st_text_read_file(&text, SIMTUNE_SOURCE_FOLDER "/tests/emulated_kernels/faults.txt", error);
+    st_code code = st_text_read_file(&text, path, error);
     for (char *line = text.data, *next; !code && line && *line; line = next) {
         size_t length = strcspn(line, "\n");
         next = line + length + (line[length] == '\n');
@@ -126,30 +155,31 @@ static st_code read_table(const st_template *tmpl, fault *list, size_t *count, s
 static st_code try_config(kernels *of, size_t config, const fault *with, char verdict[24],
                           char detail[600], st_error *error)
 {
-    uint64_t sizes[32];
-    size_t count = kernels_sizes(of, config, sizes, 32 - MOST_SIZES);
+    static kernels_run runs[MOST_RUNS];
+    size_t count = kernels_runs(of, config, runs, MOST_RUNS - 2 * MOST_SIZES);
     for (size_t i = 0; i < with->size_count; i++)
-        sizes[count++] = with->sizes[i];
+        for (unsigned offset = 0; offset < 2; offset++) {
+            family_add_run(of, runs + count, 0, 1, with->sizes[i].axis,
+                           with->sizes[i].axis[1].axis ? 2 : 1);
+            runs[count].offset = offset;
+            runs[count++].rotation = (unsigned)i;
+        }
     st_code code = ST_OK;
-    for (size_t s = 0; s < count * 2 && !code && !verdict[0]; s++) {
-        kernels_run run = {
-            .n = sizes[s / 2], .offset = s % 2 ? 1 + s % 3 : 0, .rotation = (unsigned)s};
-        code = kernels_compute(of, config, &run, verdict, detail, error);
-    }
-    for (unsigned rotation = 0; rotation < 4 && !code && !verdict[0]; rotation++) {
-        kernels_run run = {.n = 1021, .data = KERNELS_SPECIAL, .rotation = rotation};
-        code = kernels_compute(of, config, &run, verdict, detail, error);
+    for (size_t i = 0; i < count && !code && !verdict[0]; i++) {
+        code = kernels_compute(of, config, &runs[i], verdict, detail, error);
+        if (code == ST_NOTHING)
+            code = ST_OK; // a size that the template does not allow
     }
     return code;
 }
 
-static st_code try_fault(const st_template *tmpl, const fault *with, bool planted, char verdict[24],
+static st_code try_fault(const st_template *tmpl, const fault *with, char verdict[24],
                          char detail[600], st_error *error)
 {
     kernels of;
     kernels_change change = {.file = with->file, .from = with->from, .to = with->to};
-    st_code code = kernels_open(&of, tmpl, &with->problem, with->configs, with->config_count,
-                                planted ? &change : NULL, error);
+    st_code code =
+        kernels_open(&of, tmpl, &with->problem, with->configs, with->config_count, &change, error);
     verdict[0] = detail[0] = 0;
     for (size_t c = 0; c < with->config_count && !code && !verdict[0]; c++)
         code = try_config(&of, c, with, verdict, detail, error);
@@ -162,7 +192,7 @@ static bool judge(const st_template *tmpl, const fault *with)
 {
     char verdict[24], detail[600];
     st_error error = {0};
-    st_code code = try_fault(tmpl, with, true, verdict, detail, &error);
+    st_code code = try_fault(tmpl, with, verdict, detail, &error);
     const char *last = strrchr(verdict, ' '); // "out of bounds" is spelled "bounds" in the table
     bool fits = verdict[0] && (!with->by[0] || strstr(with->by, last ? last + 1 : verdict));
     if (code)
@@ -174,26 +204,57 @@ static bool judge(const st_template *tmpl, const fault *with)
     return !code && fits;
 }
 
-// The configurations of all faults, without their faults: each problem's as one program.
-static size_t judge_right(const st_template *tmpl, const fault *list, size_t count)
+static bool same_problem(const fault *a, const fault *b)
+{
+    return memcmp(&a->problem, &b->problem, sizeof a->problem) == 0;
+}
+
+// All configurations of one problem's faults as one program, each with its sizes; returns how many are wrong.
+static size_t judge_right_problem(const st_template *tmpl, const fault *list, size_t count,
+                                  const fault *first, const char *wanted)
+{
+    static st_config configs[MOST_FAULTS * MOST_CONFIGS];
+    static const fault *owner[MOST_FAULTS * MOST_CONFIGS];
+    size_t config_count = 0, wrong = 0;
+    kernels of;
+    st_error error = {0};
+    for (size_t i = 0; i < count; i++)
+        for (size_t c = 0; c < list[i].config_count && same_problem(first, &list[i]); c++) {
+            bool known = wanted && !strstr(list[i].title, wanted);
+            for (size_t k = 0; k < config_count && list[i].size_count == 0; k++)
+                known |= st_config_equal(tmpl, &configs[k], &list[i].configs[c]);
+            if (known)
+                continue;
+            owner[config_count] = &list[i];
+            configs[config_count++] = list[i].configs[c];
+        }
+    if (config_count == 0)
+        return 0;
+    st_code code = kernels_open(&of, tmpl, &first->problem, configs, config_count, NULL, &error);
+    for (size_t k = 0; k < config_count && !code; k++) {
+        char verdict[24] = "", detail[600] = "";
+        code = try_config(&of, k, owner[k], verdict, detail, &error);
+        if (verdict[0])
+            printf("without its fault, \"%s\": %s %s\n", owner[k]->title, verdict, detail);
+        wrong += verdict[0] != 0;
+    }
+    kernels_close(&of);
+    if (code)
+        printf("without faults: %s\n", error.what);
+    return wrong + (code != ST_OK);
+}
+
+// The configurations of all faults, without their faults.
+static size_t judge_right(const st_template *tmpl, const fault *list, size_t count,
+                          const char *wanted)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) {
         bool known = false;
         for (size_t j = 0; j < i; j++)
-            known |= memcmp(&list[i].problem, &list[j].problem, sizeof list[i].problem) == 0 &&
-                     st_config_equal(tmpl, &list[i].configs[0], &list[j].configs[0]) &&
-                     list[i].config_count == 1 && list[i].size_count == 0;
-        if (known)
-            continue;
-        char verdict[24], detail[600];
-        st_error error = {0};
-        st_code code = try_fault(tmpl, &list[i], false, verdict, detail, &error);
-        if (code || verdict[0]) {
-            printf("without its fault, \"%s\": %s %s\n", list[i].title, verdict,
-                   code ? error.what : detail);
-            wrong++;
-        }
+            known |= same_problem(&list[i], &list[j]);
+        if (!known)
+            wrong += judge_right_problem(tmpl, list, count, &list[i], wanted);
     }
     return wrong;
 }
@@ -204,10 +265,17 @@ int main(int argc, char **argv)
     size_t count = 0, survived = 0, tried = 0;
     st_error error = {0};
     st_template *tmpl = NULL;
+    char path[512];
+    if (argc < 3) {
+        printf("usage: test_planted_faults FAMILY LEAST [TITLE]\n");
+        return 2;
+    }
+    const char *wanted = argc > 3 ? argv[3] : NULL;
+    snprintf(path, sizeof path, SIMTUNE_SOURCE_FOLDER "/templates/%s.cu", argv[1]);
     st_json_setup();
     setvbuf(stdout, NULL, _IOLBF, 0);
     double start = st_clock_seconds();
-    st_code code = st_template_load(SIMTUNE_SOURCE_FOLDER "/templates/reduce.cu", &tmpl, &error);
+    st_code code = st_template_load(path, &tmpl, &error);
     if (!code)
         code = read_table(tmpl, list, &count, &error);
     if (code) {
@@ -217,13 +285,13 @@ int main(int argc, char **argv)
     }
     printf("%-78s caught by\n", "fault");
     for (size_t i = 0; i < count; i++)
-        if (argc < 2 || strstr(list[i].title, argv[1])) {
+        if (!wanted || strstr(list[i].title, wanted)) {
             survived += !judge(tmpl, &list[i]);
             tried++;
         }
-    size_t wrong = argc < 2 ? judge_right(tmpl, list, count) : 0;
-    printf("%zu faults planted, %zu caught, %zu not; without them %zu wrong (%.1f s)\n", tried,
-           tried - survived, survived, wrong, st_clock_seconds() - start);
+    size_t wrong = judge_right(tmpl, list, count, wanted);
+    printf("%s: %zu faults planted, %zu caught, %zu not; without them %zu wrong (%.1f s)\n",
+           argv[1], tried, tried - survived, survived, wrong, st_clock_seconds() - start);
     st_template_free(tmpl);
-    return survived > 0 || wrong > 0 || (argc < 2 && tried < LEAST_FAULTS);
+    return survived > 0 || wrong > 0 || (!wanted && tried < strtoul(argv[2], NULL, 10));
 }

@@ -187,8 +187,10 @@ static void *storage_of(size_t bytes)
     return temp;
 }
 
-template <class T, class Function>
-static job scan_job(const char *type, u64 n, data kind, Function function, const simtune_config *config)
+template <class T>
+static job scan_job(const char *type, u64 n, data kind,
+                    cudaError_t (*function)(void *, size_t *, const T *, T *, size_t, cudaStream_t),
+                    const simtune_config *config)
 {
     typedef typename sum_of<T>::type S;
     const u64 stride = std::max<u64>(64, n / 1024);

@@ -237,7 +237,8 @@ static st_code refuse_problem(const st_template *tmpl, const st_problem *problem
     return code;
 }
 
-// Leaves out the combinations that make no sense; refuses them where they were asked for.
+// Leaves out the combinations that make no sense, and refuses them where they were asked for; leaves out what is
+// not usual, unless it was asked for.
 static st_code keep_sensible(const st_template *tmpl, const chosen *some, st_tune_words *out, st_error *error)
 {
     size_t kept = 0;
@@ -246,8 +247,11 @@ static st_code keep_sensible(const st_template *tmpl, const chosen *some, st_tun
         const st_expression *broken = st_problem_broken_rule(tmpl, &out->problems[p], NULL);
         if (broken && is_express(tmpl, broken, some))
             return refuse_problem(tmpl, &out->problems[p], broken, error);
-        first = first ? first : broken;
-        if (!broken)
+        const st_expression *unusual = broken ? NULL : st_problem_unusual_rule(tmpl, &out->problems[p]);
+        if (unusual && is_express(tmpl, unusual, some))
+            unusual = NULL;
+        first = first ? first : broken ? broken : unusual;
+        if (!broken && !unusual)
             out->problems[kept++] = out->problems[p];
     }
     if (!kept && out->problem_count)

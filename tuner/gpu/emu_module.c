@@ -132,6 +132,10 @@ static void arguments_of(const char *mangled, char *out, size_t capacity) {
     out[to - from] = 0;
 }
 
+// A variable of a function that several kernels may call counts for all of them in a program of one
+// configuration; in one of many, where it would be counted many times, for none.
+enum { KERNELS_OF_ONE = 4 };
+
 static bool count_shared(void *context, const st_elf_symbol *symbol) {
     measure *m = context;
     if (!symbol->is_tls || symbol->is_undefined || symbol->size == 0)
@@ -147,7 +151,7 @@ static bool count_shared(void *context, const st_elf_symbol *symbol) {
             bool like = arguments[0] && strstr(symbol->name, arguments);
             if (pass == 0)
                 claimed = claimed || own || like;
-            else if (own || like || !claimed)
+            else if (own || like || (!claimed && count <= KERNELS_OF_ONE))
                 m->module->kernels[k].facts.static_smem += (int)symbol->size;
         }
     return true;
