@@ -81,7 +81,7 @@ static st_code choose(arch_work *work, int cc, st_error *error)
 {
     static const int64_t sizes[] = {1 << 14, 1 << 20, 1 << 26};
     st_device_facts device = facts_of(cc);
-    st_code code = covering_open(&work->cover, work->tmpl, 0, error);
+    st_code code = covering_open(&work->cover, work->tmpl, COVERING_SAMPLED, error);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !code; i++)
         code = covering_add(&work->cover, &device, sizes[i], error);
     if (!code)
