@@ -746,7 +746,7 @@ __global__ void __launch_bounds__(Config::BLOCK)
 
 // --- look_back: one kernel, a tile a block -------------------------------------------------------
 template <class Config>
-__global__ void __launch_bounds__(Config::BLOCK, Config::MIN_BLOCKS)
+__global__ void __launch_bounds__(Config::BLOCK)
     compact_look_back(const typename Config::T *in, const void *flags, const void *bits,
                       typename Config::T *out, u64 *count, u64 *state, u64 n,
                       typename Config::T limit, u64 tiles) {
