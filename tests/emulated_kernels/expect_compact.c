@@ -161,21 +161,6 @@ static void judge(const kernels_case *of, int buffer, const void *got, char deta
     st_free(wanted);
 }
 
-static size_t runs(const kernels *of, size_t config, kernels_run *out, size_t count,
-                   size_t capacity)
-{
-    uint64_t block = kernels_parameter(of, config, "BLOCK");
-    uint64_t vec = kernels_parameter(of, config, "VEC"), sizes[32];
-    uint64_t tile = block * kernels_parameter(of, config, "ITEMS");
-    size_t size_count =
-        family_sizes(block, vec, tile, kernels_parameter(of, config, "CLUSTER"), sizes, 32);
-    for (size_t i = 0; i < size_count; i++) {
-        const size_of_axis n = {"n", (int64_t)sizes[i]};
-        count = family_add_run(of, out, count, capacity, &n, 1);
-    }
-    return count;
-}
-
 static const int64_t covered[][2] = {{1 << 10, 0}, {1 << 16, 0}, {1 << 20, 0}};
 
 const family family_compact = {.name = "compact",
@@ -183,5 +168,5 @@ const family family_compact = {.name = "compact",
                                .covered = covered,
                                .covered_count = sizeof covered / sizeof *covered,
                                .fill = fill,
-                               .runs = runs,
+                               .runs = family_tile_runs,
                                .judge = judge};

@@ -59,3 +59,17 @@ size_t family_sizes(uint64_t block, uint64_t vec, uint64_t tile, uint64_t tiles_
         count = add_size(out, count, capacity, wanted[i]);
     return count;
 }
+
+size_t family_tile_runs(const kernels *of, size_t config, kernels_run *out, size_t count, size_t capacity)
+{
+    uint64_t block = kernels_parameter(of, config, "BLOCK");
+    uint64_t vec = kernels_parameter(of, config, "VEC"), sizes[32];
+    uint64_t tile = block * kernels_parameter(of, config, "ITEMS");
+    size_t size_count =
+        family_sizes(block, vec, tile, kernels_parameter(of, config, "CLUSTER"), sizes, 32);
+    for (size_t i = 0; i < size_count; i++) {
+        const size_of_axis n = {"n", (int64_t)sizes[i]};
+        count = family_add_run(of, out, count, capacity, &n, 1);
+    }
+    return count;
+}

@@ -36,6 +36,8 @@ extern const family family_reduce, family_scan, family_compact, family_segreduce
 typedef struct size_of_axis size_of_axis;
 size_t family_add_run(const kernels *of, kernels_run *out, size_t count, size_t capacity,
                       const size_of_axis *sizes, size_t size_count);
+// The runs of a family whose tile is BLOCK x ITEMS elements of the axis n, read VEC at a time.
+size_t family_tile_runs(const kernels *of, size_t config, kernels_run *out, size_t count, size_t capacity);
 // PRIMITIVES' sizes for a kernel of so many elements a block and tile; returns how many.
 size_t family_sizes(uint64_t block, uint64_t vec, uint64_t tile, uint64_t tiles_at_once,
                     uint64_t *out, size_t capacity);

@@ -420,18 +420,4 @@ step_repro() {
     target "the standalone program" "right" "exit $code: $(tail -n 1 "$out/repro-run.log" 2>/dev/null)" "$code"
 }
 
-step_summary() {
-    [ -s "$results" ] || { line "nothing was run"; return; }
-    latest | tee "$out/summary.txt"
-    line "$(grep -c '^pass' "$out/summary.txt") pass, $(grep -c '^MISS' "$out/summary.txt") missed"
-}
-
-began=$SECONDS
-for step in $steps; do
-    echo "== $step: ${about[$step]}"
-    step_began=$(date +%s.%N)
-    "step_$step"
-    printf '   %s took %.1f s\n' "$step" "$(awk -v a="$step_began" -v b="$(date +%s.%N)" 'BEGIN { print b - a }')"
-done
-echo "== all: $((SECONDS - began)) s"
-[ ! -s "$results" ] || ! latest | grep -q '^MISS'
+run_steps

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # What the acceptance scripts share; sourced by them. They set: simtune, out, results, device (an array of
-# arguments), nvcc.
+# arguments), nvcc, steps and about (a line for each step).
 
 # --- saying and noting -----------------------------------------------------------------------------------
 line() { printf '  %s\n' "$*"; }
@@ -41,4 +41,23 @@ latest() {
     awk -F'\t' '!($1 in row) { order[++n] = $1 } { row[$1] = $0 }
         END { for (i = 1; i <= n; i++) { split(row[order[i]], f, "\t"); printf "%-4s  %-58s %-30s %s\n", f[4], f[1], f[2], f[3] } }' \
         "$results"
+}
+
+step_summary() {
+    [ -s "$results" ] || { line "nothing was run"; return; }
+    latest | tee "$out/summary.txt"
+    line "$(grep -c '^pass' "$out/summary.txt") pass, $(grep -c '^MISS' "$out/summary.txt") missed"
+}
+
+# Each of $steps under its line of `about`; false when a target was missed.
+run_steps() {
+    local began=$SECONDS step step_began
+    for step in $steps; do
+        echo "== $step: ${about[$step]}"
+        step_began=$(date +%s.%N)
+        "step_$step"
+        printf '   %s took %.1f s\n' "$step" "$(awk -v a="$step_began" -v b="$(date +%s.%N)" 'BEGIN { print b - a }')"
+    done
+    echo "== all: $((SECONDS - began)) s"
+    [ ! -s "$results" ] || ! latest | grep -q '^MISS'
 }
