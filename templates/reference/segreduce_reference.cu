@@ -27,11 +27,7 @@ template <class R> struct segment_results {
 template <int OPERATION, class R, class T>
 __device__ void segment_add(reference_state<R> &state, const T *at)
 {
-    reference_state<R> one = {reference_read(*at), (R)0, 0.0};
-    one.magnitude = (double)one.value;
-    if (one.magnitude < 0)
-        one.magnitude = -one.magnitude;
-    reference_add<OPERATION, R>(state, one);
+    reference_add_element<OPERATION, R>(state, *at);
 }
 
 template <int OPERATION, class R, class T>
