@@ -14,7 +14,7 @@ emit /dev/null
 emit "$SHARE"
 json simtune emit $DATA/scale.cu --db history.db -o json.h --json
 json simtune emit $DATA/scale.cu --db history.db -o json.h --json
-grep '^// simtune-provenance' json.h | head -c 1000 | cut -c1-200
+grep '^// simtune-provenance' json.h | sed -E 's|"command":"[^"]*"|"command":COMMAND|' | cut -c1-170
 damage() { sed "$1" json.h >damaged.h; emit damaged.h; }
 damage 's/"cc":90/"cc":-90/'
 damage 's/"cc":90,//'
