@@ -174,15 +174,26 @@ static bool sql_is_plain(const st_expression *e, const st_sql_names *names) {
     return !operator_fails(e, names);
 }
 
+// An operand of `==`. Where a WHERE clause says `column == constant`, SQLite writes the constant for that column
+// into all other conditions, the guards of sql_ordered too, and then what they guard is evaluated where it fails.
+// A unary plus keeps the column out of that.
+static void sql_equal_operand(const st_expression *e, const st_sql_names *names, st_text *out) {
+    if (e->op == ST_OP_NAME && !(names->definitions && names->definitions[e->slot]))
+        st_text_add(out, "+");
+    sql_term(e, names, out);
+}
+
 // `a op b` without the outer parentheses.
 static void sql_chain(const st_expression *e, const st_sql_names *names, st_text *out) {
+    void (*operand)(const st_expression *, const st_sql_names *, st_text *) =
+        e->op == ST_OP_EQUAL ? sql_equal_operand : sql_term;
     int level = st_operator_chain(e->op);
     if (level && st_operator_chain(e->left->op) == level && sql_is_plain(e->left, names))
         sql_chain(e->left, names, out);
     else
-        sql_term(e->left, names, out);
+        operand(e->left, names, out);
     st_text_addf(out, " %s ", st_operator_symbol(e->op, true));
-    sql_term(e->right, names, out);
+    operand(e->right, names, out);
 }
 
 static void sql_name(const st_expression *e, const st_sql_names *names, st_text *out) {
