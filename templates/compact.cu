@@ -108,6 +108,7 @@
 //
 // simtune: scalar   limit : T = is_float_T + (T == u32) * 2147483648 + (T == u64) * 4611686018427387904
 // simtune: buffer   in : input T[n] fill below(percent, 1 + 999 * (pattern == clustered), is_float_T + (T == u32) * 2147483648 + (T == u64) * 4611686018427387904)
+// simtune: fill     in nonzero(percent, 1 + 999 * (pattern == clustered)) when select == nonzero
 // simtune: buffer   flags : input u8[(select == flagged) * n] fill flags(percent, 1 + 999 * (pattern == clustered))
 // simtune: buffer   bits : input u32[(select == bits) * ceil_div(n, 32)] fill flag_bits(percent, 1 + 999 * (pattern == clustered), n)
 // simtune: buffer   out : output T[n]   count : output u64[1]

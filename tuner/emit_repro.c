@@ -5,6 +5,7 @@
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
+#include "tuner/plan.h"
 
 #include <math.h>
 #include <string.h>
@@ -390,7 +391,11 @@ static st_code add_main(const repro *it, st_text *out, st_error *error)
         if (code)
             return code;
         bool filled = buffer->role == ST_BUFFER_INPUT || buffer->role == ST_BUFFER_INOUT;
-        bool zero = buffer->fill && strcmp(buffer->fill, "zero") == 0;
+        const st_fill *fill;
+        code = st_plan_fill(&it->bindings, i, &fill, error);
+        if (code)
+            return code;
+        bool zero = strcmp(fill->word, "zero") == 0;
         st_text_addf(out, "    buffer_%s = make(%lldull * %zu, %s);\n", buffer->name,
                      (long long)count, type_of(it, buffer)->size, filled || zero ? "0" : "0xFF");
         if (filled && !zero)

@@ -85,6 +85,26 @@ bool st_plan_asks_alignment(const st_template *tmpl)
     return false;
 }
 
+st_code st_plan_fill(const st_bindings *bindings, size_t buffer, const st_fill **out, st_error *error)
+{
+    const st_template *tmpl = bindings->tmpl;
+    *out = &tmpl->buffers[buffer].fill;
+    for (size_t i = 0; i < tmpl->fill_line_count; i++) {
+        const st_fill_line *line = &tmpl->fill_lines[i];
+        int64_t holds = 1;
+        st_code code = line->buffer == buffer
+                           ? st_bindings_evaluate(bindings, line->when, 1, &holds, error)
+                           : ST_OK;
+        if (code != ST_OK)
+            return code;
+        if (line->buffer == buffer && holds) {
+            *out = &line->fill;
+            break;
+        }
+    }
+    return ST_OK;
+}
+
 st_code st_plan_buffers(const st_bindings *bindings, uint32_t misalign, st_plan_buffer **out,
                         st_error *error)
 {
@@ -96,22 +116,23 @@ st_code st_plan_buffers(const st_bindings *bindings, uint32_t misalign, st_plan_
         const st_buffer *from = &tmpl->buffers[i];
         st_plan_buffer *to = &(*out)[i];
         snprintf(to->name, sizeof to->name, "%s", from->name);
-        snprintf(to->fill, sizeof to->fill, "%s", from->fill ? from->fill : "values");
         to->role = (int)from->role;
         to->type = st_buffer_type(bindings, from);
         to->misalign = moved_by(from, misalign);
         int64_t count = 0;
-        st_code code = ST_OK;
-        if (from->role != ST_BUFFER_TEMP)
+        const st_fill *fill;
+        st_code code = st_plan_fill(bindings, i, &fill, error);
+        if (code == ST_OK && from->role != ST_BUFFER_TEMP)
             code = within(bindings, from->count, 0, 0, INT64_MAX / 16, from->name, 0, &count, error);
-        for (size_t k = 0; k < from->fill_argument_count && code == ST_OK; k++)
-            code = st_bindings_evaluate(bindings, from->fill_arguments[k], 0, &to->fill_values[k], error);
-        to->fill_value_count = (uint32_t)from->fill_argument_count;
+        for (size_t k = 0; code == ST_OK && k < fill->argument_count; k++)
+            code = st_bindings_evaluate(bindings, fill->arguments[k], 0, &to->fill_values[k], error);
         if (code != ST_OK) {
             st_free(*out);
             *out = NULL;
             return code;
         }
+        snprintf(to->fill, sizeof to->fill, "%s", fill->word);
+        to->fill_value_count = (uint32_t)fill->argument_count;
         to->count = (uint64_t)count;
     }
     return ST_OK;

@@ -9,6 +9,8 @@
 #include "tuner/template.h"
 #include "tuner/worker/messages.h"
 
+// What a buffer is filled with for this problem.
+st_code st_plan_fill(const st_bindings *bindings, size_t buffer, const st_fill **out, st_error *error);
 // The problem's buffers, with the default bindings; counts of temp buffers are 0 (a plan gives them).
 // `misalign`: elements that every input and output is moved off its alignment, or only one side with one of
 // the bits below. *out is st_free'd.

@@ -104,6 +104,7 @@ static const struct st_directive_row {
     {"let", false, st_declare_let, NULL},       // st_define_lets
     {"buffer", false, st_declare_buffer, NULL}, // st_define_buffers
     {"scalar", false, st_declare_scalar, NULL}, // st_define_scalars
+    {"fill", false, NULL, st_read_fill_line},
     {"default", false, NULL, st_read_default},
     {"rival", false, NULL, st_read_rivals},
     {"where", false, NULL, read_where},
@@ -492,12 +493,15 @@ static void free_names(st_template *t) {
     for (size_t i = 0; i < t->buffer_count; i++) {
         st_free(t->buffers[i].name);
         st_free(t->buffers[i].type_word);
-        st_free(t->buffers[i].fill);
         st_expression_free(t->buffers[i].count);
-        for (size_t k = 0; k < ST_FILL_ARGUMENTS; k++)
-            st_expression_free(t->buffers[i].fill_arguments[k]);
+        st_fill_release(&t->buffers[i].fill);
     }
     st_free(t->buffers);
+    for (size_t i = 0; i < t->fill_line_count; i++) {
+        st_fill_release(&t->fill_lines[i].fill);
+        st_expression_free(t->fill_lines[i].when);
+    }
+    st_free(t->fill_lines);
     for (size_t i = 0; i < t->scalar_count; i++) {
         st_free(t->scalars[i].name);
         st_free(t->scalars[i].type_word);

@@ -33,6 +33,7 @@
 //                                      axis's name, a name of base/types.h, or reference_T (f64 for float T,
 //                                      T for integers); F: values (default for input) zero distinct
 //                                      flags(PERCENT, RUN) … with arguments over axes and device facts
+//   fill   BUFFER F [when E]           instead of the buffer's own fill, where E holds (axes only); the first that holds
 //   scalar NAME : TYPE = EXPRESSION    an argument by value: NAME in args= and host_args; a parameter of the
 //                                      header's host function, EXPRESSION (axes, device facts) while tuning
 //   in_place INPUT OUTPUT [when E]     they may be the same memory
@@ -120,16 +121,29 @@ typedef enum st_buffer_role {
 
 #define ST_FILL_ARGUMENTS 3
 
+// What data are made of; the worth of the arguments uses axes and facts of the device only.
+typedef struct st_fill {
+    char *word;           // "values", "zero", "flags" …; "none": not asked for (temp, output …)
+    st_expression *arguments[ST_FILL_ARGUMENTS]; // NULL: not given
+    size_t argument_count;
+} st_fill;
+
 typedef struct st_buffer {
     char *name;
     st_buffer_role role;
     char *type_word;      // as written: "T", "f32", "reference_T"
     st_expression *count; // elements; may be late for temp
-    char *fill;           // "values", "zero", "flags" …; "none": not asked for (temp, output …)
-    st_expression *fill_arguments[ST_FILL_ARGUMENTS]; // NULL: not given
-    size_t fill_argument_count;
+    st_fill fill;         // where no st_fill_line holds
     int align_slot;       // slot of align_NAME: alignment of its pointer in bytes (at most 256)
 } st_buffer;
+
+// Takes the place of a buffer's own fill for some problems; of several lines the first that holds.
+typedef struct st_fill_line {
+    size_t buffer;
+    st_fill fill;
+    st_expression *when;  // axes only; NULL: always
+    int line;
+} st_fill_line;
 
 // An argument by value of the header's host function. The worth of it while tuning uses axes and facts only.
 typedef struct st_scalar {
@@ -197,6 +211,7 @@ typedef struct st_template {
     st_determinism_rule *determinism; size_t determinism_count;
     st_determinism_rule *default_none; size_t default_none_count; // `determinism default none`
     st_buffer *buffers; size_t buffer_count;
+    st_fill_line *fill_lines; size_t fill_line_count;
     st_scalar *scalars; size_t scalar_count;
     st_step *steps; size_t step_count;
     st_step *references; size_t reference_count;

@@ -55,9 +55,16 @@ static const char *closing(const char *open) {
     return NULL;
 }
 
-// "WORD" or "WORD(E, …)": *text moves behind it. The arguments wait until all names are known.
-st_code st_read_fill(st_loader *loader, const char **text, st_buffer *buffer) {
+void st_fill_release(st_fill *fill) {
+    st_free(fill->word);
+    for (size_t k = 0; k < ST_FILL_ARGUMENTS; k++)
+        st_expression_free(fill->arguments[k]);
+}
+
+// "WORD" or "WORD(E, …)": *text moves behind it; *arguments is what stands in the parentheses, NULL without any.
+static st_code split_fill(st_loader *loader, const char **text, char **word, char **arguments) {
     const char *at = *text;
+    *arguments = NULL;
     while (isspace((unsigned char)*at))
         at++;
     size_t length = 0;
@@ -75,8 +82,8 @@ st_code st_read_fill(st_loader *loader, const char **text, st_buffer *buffer) {
         st_free(name);
         return code;
     }
-    st_free(buffer->fill);
-    buffer->fill = name;
+    st_free(*word);
+    *word = name;
     at += length;
     const char *open = at;
     while (isspace((unsigned char)*open))
@@ -87,11 +94,21 @@ st_code st_read_fill(st_loader *loader, const char **text, st_buffer *buffer) {
     const char *close = closing(open);
     if (!close)
         return st_loader_fail(loader, "Close the parenthesis.", "`fill %s(` has no end", name);
+    *arguments = st_trimmed(open + 1, (size_t)(close - open - 1));
+    *text = close + 1;
+    return *arguments ? ST_OK : st_loader_no_memory(loader);
+}
+
+// The fill of the newest buffer. Its arguments wait until all names are known.
+st_code st_read_fill(st_loader *loader, const char **text, st_buffer *buffer) {
+    char *arguments;
+    st_code code = split_fill(loader, text, &buffer->fill.word, &arguments);
+    if (code || !arguments)
+        return code;
     st_directive *kept = &loader->fill_texts.items[loader->tmpl->buffer_count - 1];
     st_free(kept->rest);
-    kept->rest = st_trimmed(open + 1, (size_t)(close - open - 1));
-    *text = close + 1;
-    return kept->rest ? ST_OK : st_loader_no_memory(loader);
+    kept->rest = arguments;
+    return ST_OK;
 }
 
 static bool has_word(const char *list, const char *word) {
@@ -100,8 +117,8 @@ static bool has_word(const char *list, const char *word) {
     return at && (at == list || at[-1] == ' ') && (at[length] == ' ' || !at[length]);
 }
 
-st_code st_define_fill(st_loader *loader, st_buffer *buffer, const char *text) {
-    const struct fill_row *row = find_fill(buffer->fill);
+st_code st_define_fill(st_loader *loader, const st_buffer *buffer, const char *text, st_fill *fill) {
+    const struct fill_row *row = find_fill(fill->word);
     if (!row) // "none"
         return ST_OK;
     if (row->types && !has_word(row->types, buffer->type_word))
@@ -117,10 +134,10 @@ st_code st_define_fill(st_loader *loader, st_buffer *buffer, const char *text) {
         if (!item)
             return st_loader_no_memory(loader);
         st_code code = ST_OK;
-        if (buffer->fill_argument_count == row->most)
+        if (fill->argument_count == row->most)
             code = st_loader_fail(loader, NULL, "too many arguments: write `%s`", row->form);
         st_expression **to =
-            code ? NULL : &buffer->fill_arguments[buffer->fill_argument_count++];
+            code ? NULL : &fill->arguments[fill->argument_count++];
         if (!code)
             code = st_loader_expression(loader, item, to);
         if (!code)
@@ -129,10 +146,71 @@ st_code st_define_fill(st_loader *loader, st_buffer *buffer, const char *text) {
         if (code)
             return code;
     }
-    if (buffer->fill_argument_count < row->least)
+    if (fill->argument_count < row->least)
         return st_loader_fail(loader, "Their meaning stands in docs/templates.md.",
                               "too few arguments: write `%s`", row->form);
     return ST_OK;
+}
+
+// --- a line of its own: `fill BUFFER F [when E]` -------------------------------------------------
+
+static st_code add_fill_line(st_loader *loader, size_t buffer, st_fill_line **out) {
+    st_template *t = loader->tmpl;
+    for (size_t i = 0; i < t->fill_line_count; i++)
+        if (t->fill_lines[i].buffer == buffer && !t->fill_lines[i].when)
+            return st_loader_fail(loader, "Put the line without `when` last.",
+                                  "line %d, which always holds, leaves nothing for this one",
+                                  t->fill_lines[i].line);
+    st_fill_line *lines = st_loader_append(loader, t->fill_lines, &t->fill_line_count,
+                                           &loader->fill_line_capacity, sizeof *lines);
+    if (!lines)
+        return ST_NO_MEMORY;
+    t->fill_lines = lines;
+    *out = &lines[t->fill_line_count - 1];
+    (*out)->buffer = buffer;
+    (*out)->line = loader->at->line;
+    return ST_OK;
+}
+
+static st_code read_line_head(st_loader *loader, const char *head, st_expression *when) {
+    st_template *t = loader->tmpl;
+    char name[128];
+    int buffer = st_next_token(&head, name, sizeof name) ? st_template_buffer(t, name) : -1;
+    st_fill_line *line;
+    if (buffer < 0) {
+        st_expression_free(when);
+        return st_loader_fail(loader, "Write `fill BUFFER FILL when EXPRESSION`.", "no buffer `%s`", name);
+    }
+    st_code code = add_fill_line(loader, (size_t)buffer, &line);
+    if (code) {
+        st_expression_free(when);
+        return code;
+    }
+    line->when = when;
+    char *arguments = NULL;
+    code = split_fill(loader, &head, &line->fill.word, &arguments);
+    char more[32];
+    if (!code && st_next_token(&head, more, sizeof more))
+        code = st_loader_fail(loader, "Write `fill BUFFER FILL when EXPRESSION`.",
+                              "`%s` behind the fill", more);
+    if (!code)
+        code = st_define_fill(loader, &t->buffers[buffer], arguments, &line->fill);
+    st_free(arguments);
+    return code;
+}
+
+st_code st_read_fill_line(st_loader *loader) {
+    char *head;
+    st_expression *when = NULL;
+    st_code code = st_read_head_and_when(loader, &head, &when);
+    if (!code)
+        code = st_check_given(loader, "`fill`", when, false);
+    if (code)
+        st_expression_free(when);
+    else
+        code = read_line_head(loader, head, when);
+    st_free(head);
+    return code;
 }
 
 // --- what the problem alone decides --------------------------------------------------------------

@@ -30,7 +30,7 @@ typedef struct st_loader {
     size_t axis_capacity, parameter_capacity, let_capacity, where_capacity, determinism_capacity,
         buffer_capacity, step_capacity, reference_capacity, compare_capacity, made_capacity,
         prune_capacity, rule_capacity, usual_capacity, default_none_capacity, scalar_capacity, derive_capacity,
-        in_place_capacity, list_capacity, host_name_capacity;
+        in_place_capacity, list_capacity, host_name_capacity, fill_line_capacity;
     const char **words; // the file's distinct words; borrowed from the values
     size_t word_count, word_capacity;
     // Expressions to parse once all names are known; of fills one a buffer, "" without arguments.
@@ -104,7 +104,9 @@ st_code st_complete_host_args(st_loader *loader);
 st_code st_declare_scalar(st_loader *loader); // template_fill.c
 st_code st_define_scalars(st_loader *loader);
 st_code st_read_fill(st_loader *loader, const char **text, st_buffer *buffer);
-st_code st_define_fill(st_loader *loader, st_buffer *buffer, const char *text);
+st_code st_define_fill(st_loader *loader, const st_buffer *buffer, const char *text, st_fill *fill);
+st_code st_read_fill_line(st_loader *loader);
+void st_fill_release(st_fill *fill);
 st_code st_read_derive(st_loader *loader);
 st_code st_read_in_place(st_loader *loader);
 // "[HEAD] when E" with `when` last; the head is the caller's (st_free).

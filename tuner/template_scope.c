@@ -113,8 +113,8 @@ static st_code read_buffer_head(st_loader *loader, const char **text, st_buffer 
         return code;
     bool has_values = buffer->role == ST_BUFFER_INPUT || buffer->role == ST_BUFFER_INOUT;
     buffer->type_word = st_strdup(type);
-    buffer->fill = st_strdup(has_values ? "values" : "none");
-    if (!buffer->type_word || !buffer->fill)
+    buffer->fill.word = st_strdup(has_values ? "values" : "none");
+    if (!buffer->type_word || !buffer->fill.word)
         return st_loader_no_memory(loader);
     *text = close + 1;
     code = st_keep_text(loader, "", 0, &loader->fill_texts);
@@ -356,7 +356,7 @@ st_code st_define_buffers(st_loader *loader) {
         if (buffer->role != ST_BUFFER_TEMP && st_expression_is_late(buffer->count, &t->scope))
             return st_loader_fail(loader, "Only temp buffers may depend on BLOCKS_PER_SM.",
                                   "the size of `%s` is known only after compiling", buffer->name);
-        code = st_define_fill(loader, buffer, loader->fill_texts.items[i].rest);
+        code = st_define_fill(loader, buffer, loader->fill_texts.items[i].rest, &buffer->fill);
         if (code)
             return code;
     }

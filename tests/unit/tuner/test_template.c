@@ -107,9 +107,9 @@ static void test_plan(void **state) {
     assert_true(t->lets[2].late && !t->lets[1].late);
     assert_int_equal(t->where_count, 2);
     assert_int_equal(t->buffer_count, 6);
-    assert_string_equal(t->buffers[0].fill, "values");
-    assert_string_equal(t->buffers[1].fill, "none");
-    assert_string_equal(t->buffers[3].fill, "zero");
+    assert_string_equal(t->buffers[0].fill.word, "values");
+    assert_string_equal(t->buffers[1].fill.word, "none");
+    assert_string_equal(t->buffers[3].fill.word, "zero");
     assert_int_equal(t->buffers[5].role, ST_BUFFER_MAGNITUDE);
     assert_int_equal(t->step_count, 3);
     assert_int_equal(t->steps[0].kind, ST_STEP_ZERO);

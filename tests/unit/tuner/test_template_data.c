@@ -32,6 +32,8 @@ static const char whole[] =
     "// simtune: buffer   in : input T[n] fill below(percent, max(1, run), 3 * run) guard  flags : input u8[n] fill "
     "flags(percent,run)\n"
     "// simtune: buffer   out : output T[n]  count : output u64[1]  rest : input u32[4] fill distinct\n"
+    "// simtune: fill     rest zero when kind == less\n"
+    "// simtune: fill     rest nonzero(percent, run) when percent == 1 and pattern == random\n"
     "// simtune: buffer   right : expected T[n]  total : expected u64[1]  sum : derived u64[1]  right_sum : expected "
     "u64[1]\n"
     "// simtune: launch   keep<Config> grid=1 block=BLOCK args=in,flags,limit,out,count,rest,n\n"
@@ -92,6 +94,37 @@ static void test_problems(void **state)
     st_template_free(t);
 }
 
+// Of the lines of `fill` the first that holds, for the problem.
+static void test_fill_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem, *fill;
+        int64_t arguments;
+    } cases[] = {{"T=f16 kind=less percent=1 pattern=random n=1000", "zero", 0},
+                 {"T=f16 kind=flagged percent=1 pattern=random n=1000", "nonzero", 2},
+                 {"T=f16 kind=flagged percent=50 pattern=random n=1000", "distinct", 0}};
+    st_template *t = load(whole);
+    st_config config;
+    st_config_default(t, &config);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        st_problem problem = problem_of(t, cases[i].problem);
+        st_bindings bindings;
+        st_plan_buffer *buffers = NULL;
+        assert_int_equal(st_bindings_make(t, &problem, &config, &device, &bindings, NULL), ST_OK);
+        assert_int_equal(st_plan_buffers(&bindings, 0, &buffers, NULL), ST_OK);
+        assert_string_equal(buffers[4].fill, cases[i].fill);
+        assert_int_equal(buffers[4].fill_value_count, cases[i].arguments);
+        if (cases[i].arguments) {
+            assert_int_equal(buffers[4].fill_values[0], 1);
+            assert_int_equal(buffers[4].fill_values[1], 1);
+        }
+        st_free(buffers);
+        st_bindings_release(&bindings);
+    }
+    st_template_free(t);
+}
+
 // What a worker is told: fills with numbers, scalars as arguments, derives behind the references.
 static void test_plans(void **state)
 {
@@ -115,7 +148,7 @@ static void test_plans(void **state)
     assert_int_equal(buffers[0].fill_values[1], 8);
     assert_int_equal(buffers[0].fill_values[2], 24);
     assert_string_equal(buffers[1].fill, "flags");
-    assert_string_equal(buffers[4].fill, "distinct");
+    assert_string_equal(buffers[4].fill, "distinct"); // no line of `rest` holds
     assert_int_equal(buffers[7].role, ST_BUFFER_DERIVED);
     assert_int_equal(buffers[7].misalign, 0);
 
@@ -201,6 +234,14 @@ static const struct {
     {"buffer i : input u8[n] fill offsets(n)", "`fill offsets` is for u32 u64", ""},
     {"buffer i : temp f32[n] fill distinct", "`i` is neither input nor inout", ""},
     {"buffer i : input f32[n] fill zero(1)", "too many arguments", ""},
+    {"fill i distinct", "no buffer `i`", "fill BUFFER FILL when"},
+    {BUFFERS "fill i", "`fill` without a word", ""},
+    {BUFFERS "fill i distinct zero", "`zero` behind the fill", ""},
+    {BUFFERS "fill i flags(1, 1)", "`fill flags` is for u8, and `i` is of type f32", ""},
+    {BUFFERS "fill i nonzero(P, 1)", "a fill cannot depend on `P`", ""},
+    {BUFFERS "fill i nonzero(1, 1) when P == 1", "`fill` cannot depend on `P`", "axes only"},
+    {BUFFERS "fill o distinct", "`o` is neither input nor inout", ""},
+    {BUFFERS "fill i zero\n// simtune: fill i distinct", "t.cu:7: line 6, which always holds", "last"},
     {"scalar s = 3", "`s = 3` is no scalar", "scalar NAME : TYPE = EXPRESSION"},
     {"scalar s : f33 = 3", "unknown type `f33` of the scalar `s`", ""},
     {"scalar s : f32 = P", "a scalar cannot depend on `P`", ""},
@@ -246,7 +287,7 @@ static void test_mistakes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_problems), cmocka_unit_test(test_plans),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_problems), cmocka_unit_test(test_fill_lines), cmocka_unit_test(test_plans),
                                        cmocka_unit_test(test_usual_arguments), cmocka_unit_test(test_mistakes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
