@@ -57,5 +57,5 @@ void st_error_clear(st_error *error)
 
 int st_exit_code(st_code code)
 {
-    return code == ST_NO_MEMORY ? ST_FAILED : (int)code;
+    return code == ST_NO_MEMORY || code == ST_DAMAGED ? ST_FAILED : (int)code;
 }

@@ -21,6 +21,7 @@ typedef enum st_code {
     ST_DENIED = 5,       // counters were demanded and are not allowed
     ST_STALE = 6,        // what was checked is out of date
     ST_NO_MEMORY = 7,    // an allocation failed
+    ST_DAMAGED = 8,      // a file of ours cannot be read any more; the command line ends with ST_FAILED
     ST_INTERRUPTED = 130 // Ctrl-C
 } st_code;
 

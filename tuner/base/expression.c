@@ -127,6 +127,9 @@ st_arithmetic st_operate(st_operator op, int64_t a, int64_t b, int64_t *out) {
         break;
     case ST_OP_INTEGER:
     case ST_OP_NAME:
+    case ST_OP_REAL: // the last three are in no tree that is computed here
+    case ST_OP_WORD:
+    case ST_OP_KNOWN:
         *out = a;
         break;
     }
@@ -183,10 +186,14 @@ st_place st_expression_place(const st_expression *expression) {
 }
 
 bool st_expression_uses(const st_expression *expression, int slot) {
-    if (expression->op == ST_OP_INTEGER || expression->op == ST_OP_NAME)
+    if (!expression->left)
         return expression->slot == slot && slot >= 0;
     return st_expression_uses(expression->left, slot) ||
            (expression->right && st_expression_uses(expression->right, slot));
+}
+
+int st_expression_name(const st_expression *expression) {
+    return expression->op == ST_OP_NAME ? expression->slot : -1;
 }
 
 bool st_expression_is_late(const st_expression *expression, const st_scope *scope) {
@@ -253,6 +260,7 @@ void st_source_free(st_source *source) {
     for (st_expression *node = source->nodes, *next; node; node = next) {
         next = node->next;
         st_free(node->text);
+        st_free(node->word);
         st_free(node);
     }
     st_free(source->file);

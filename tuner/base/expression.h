@@ -27,12 +27,22 @@ typedef struct st_place {
     int line;
 } st_place;
 
+// What a name stands for; all but the first are of the query dialect alone.
+typedef enum st_name_kind {
+    ST_NAME_INTEGER,
+    ST_NAME_REAL,
+    ST_NAME_WORD,
+    ST_NAME_MIXED // a number in some rows, a word in others
+} st_name_kind;
+
 // A name that expressions may use. Its index in the scope is its slot.
 typedef struct st_name {
     const char *name;   // borrowed from whoever owns the scope's names
     bool is_constant;   // a named value: `value` is it
     int64_t value;
     bool is_late;       // known only after compiling (BLOCKS_PER_SM and what depends on it)
+    st_name_kind kind;
+    const char *const *words; // all that a name of words can be, NULL-terminated; NULL: anything
 } st_name;
 
 typedef struct st_scope {
@@ -119,6 +129,41 @@ typedef struct st_sql_function {
     st_code (*call)(const int64_t *arguments, const char *where, int64_t *out, st_error *error);
 } st_sql_function;
 size_t st_expression_sql_functions(const st_sql_function **functions);
+
+// --- the query dialect -----------------------------------------------------------------------------------
+// The same language over rows of a store, where values may be real, words or unknown. It adds
+//  - numbers with a fraction or an exponent; `/` of two whole numbers still truncates, `%` may be fractional;
+//  - names with dots (stall.long_scoreboard);
+//  - words, bare (crash, two_pass), as versions (580.159.04) or in quotes ("NVIDIA H200"), on either side of
+//    == and != opposite a name that can be a word;
+//  - known(x): 1 where x is known, else 0.
+// Nothing fails while it runs: division by zero gives unknown, what does not fit 64 bits becomes real, unknown
+// makes a comparison unknown, `and`, `or`, `not` follow the three values of SQL, and a row of which the whole is
+// unknown does not match.
+// A tree of this dialect goes to st_expression_print_query, _uses, _name, _is_strict, _conjuncts, _text and _free alone.
+// *unknown_name (may be NULL): whether that is what was wrong.
+st_code st_expression_parse_query(const char *text, st_place place, const st_scope *scope,
+                                  bool *unknown_name, st_expression **out, st_error *error);
+// Its slot when it is a name alone, else -1.
+int st_expression_name(const st_expression *expression);
+// True when it is unknown, and never true, wherever one of its names is unknown: a comparison of computed values.
+bool st_expression_is_strict(const st_expression *expression);
+// SQL: needs the functions of st_expression_query_functions. `name` prints a value without affinity problems:
+// a column, a call or something in parentheses.
+void st_expression_print_query(const st_expression *expression, st_name_printer *name, void *context,
+                               st_text *out);
+// What a value of SQLite is to those functions.
+typedef struct st_query_value {
+    enum { ST_VALUE_UNKNOWN, ST_VALUE_INTEGER, ST_VALUE_REAL } kind; // a word is unknown to arithmetic
+    int64_t integer;
+    double real;
+} st_query_value;
+typedef struct st_query_function {
+    const char *name;
+    int argument_count; // 1 or 2
+    st_query_value (*call)(st_query_value a, st_query_value b);
+} st_query_function;
+size_t st_expression_query_functions(const st_query_function **functions);
 
 // The top-level `and` terms, for placing constraints early. Borrowed pointers into `expression`; each
 // may be used with all functions above except free. Returns how many; fills at most `capacity`.

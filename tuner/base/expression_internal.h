@@ -26,7 +26,11 @@ typedef enum st_operator {
     ST_OP_OR,
     ST_OP_MIN,
     ST_OP_MAX,
-    ST_OP_CEIL_DIV
+    ST_OP_CEIL_DIV,
+    // Of the query dialect alone.
+    ST_OP_REAL,  // real
+    ST_OP_WORD,  // word
+    ST_OP_KNOWN  // left
 } st_operator;
 
 // What all nodes of one parsed text share. Owns the nodes.
@@ -42,6 +46,10 @@ struct st_expression {
     st_operator op;
     int slot;
     int64_t value;
+    double real;
+    char *word;        // owned
+    bool quoted;       // the word stood in quotes
+    st_name_kind kind; // of the name
     st_expression *left, *right;
     st_source *source;
     st_expression *next; // in source->nodes

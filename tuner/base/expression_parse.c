@@ -5,48 +5,36 @@
 //   not:        "not" not | comparison            product:    unary { ("*" "/" "%") unary }
 //   unary:      "-" unary | INTEGER | NAME | FUNCTION "(" or { "," or } ")" | "(" or ")"
 // A failed parse leaves its nodes to the source, which frees them all.
-#include "tuner/base/expression_internal.h"
+#include "tuner/base/expression_parser.h"
 #include "tuner/base/memory.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef struct st_parser {
-    const char *at;
-    const st_scope *scope;
-    st_source *source;
-    size_t node_count;
-    int nesting;
-    st_code code;
-    st_error *error;
-} st_parser;
-
 typedef struct st_function_row {
     const char *name;
     st_operator op;
-    bool unary;
+    bool unary, query; // query: of that dialect alone
 } st_function_row;
 
 // To add a function: a row here, an operator with its meaning in st_operate, its range in
 // expression_range.c, its printing in expression_print.c, and a line in docs/templates.md.
 static const st_function_row functions[] = {
-    {"min", ST_OP_MIN, false},
-    {"max", ST_OP_MAX, false},
-    {"ceil_div", ST_OP_CEIL_DIV, false},
-    {"ceil_log2", ST_OP_CEIL_LOG2, true},
+    {"min", ST_OP_MIN, false, false},
+    {"max", ST_OP_MAX, false, false},
+    {"ceil_div", ST_OP_CEIL_DIV, false, false},
+    {"ceil_log2", ST_OP_CEIL_LOG2, true, false},
+    {"known", ST_OP_KNOWN, true, true},
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };
 
 static st_expression *parse_or(st_parser *p);
 
-static st_expression *no_memory(st_parser *p) {
+st_expression *st_parser_no_memory(st_parser *p) {
     p->code = st_fail_memory(p->error, "reading an expression");
     return NULL;
 }
-
-#define FAIL(p, remedy, ...)                                                                       \
-    ((p)->code = st_fail((p)->error, ST_USAGE, remedy, __VA_ARGS__), (st_expression *)NULL)
 
 static void skip_space(st_parser *p) {
     while (isspace((unsigned char)*p->at))
@@ -73,14 +61,14 @@ static bool take(st_parser *p, const char *symbol) {
     return true;
 }
 
-static st_expression *new_node(st_parser *p, st_operator op, st_expression *left,
-                               st_expression *right) {
+st_expression *st_parser_node(st_parser *p, st_operator op, st_expression *left,
+                              st_expression *right) {
     if (++p->node_count > ST_EXPRESSION_NODES)
         return FAIL(p, "Split it with `let`, or into several `where` lines.",
                     "%s: the expression is too long", p->source->where);
     st_expression *node = st_calloc(1, sizeof *node);
     if (!node)
-        return no_memory(p);
+        return st_parser_no_memory(p);
     *node = (st_expression){.op = op,
                             .slot = -1,
                             .left = left,
@@ -112,7 +100,7 @@ static const char *describe(st_parser *p, char *out, size_t size) {
 }
 
 // The spellings of C that people write by habit.
-static const char *habit(const char *at) {
+static const char *habit(const char *at, bool query) {
     if (strncmp(at, "&&", 2) == 0)
         return "Write `and` for `&&`.";
     if (strncmp(at, "||", 2) == 0)
@@ -125,13 +113,14 @@ static const char *habit(const char *at) {
         return "Write powers of two as numbers: 2^20, 64Ki.";
     if (*at == '?')
         return "There is no ?: here; use min, max, or two lines with `when`.";
-    return "See docs/templates.md for the expression language.";
+    return query ? "As in: BLOCK >= 256 and stall.long_scoreboard > 0.5; docs/store.md tells more."
+                 : "See docs/templates.md for the expression language.";
 }
 
-static st_expression *unexpected(st_parser *p, const char *wanted) {
+st_expression *st_parser_unexpected(st_parser *p, const char *wanted) {
     char buffer[64];
     const char *found = describe(p, buffer, sizeof buffer);
-    return FAIL(p, habit(p->at), "%s: %s where %s should stand", p->source->where, found, wanted);
+    return FAIL(p, habit(p->at, p->query), "%s: %s where %s should stand", p->source->where, found, wanted);
 }
 
 // --- numbers and names
@@ -150,8 +139,10 @@ static bool read_integer(const char *digits, bool negative, int64_t *value) {
     return true;
 }
 
-static st_expression *parse_integer(st_parser *p, bool negative) {
+static st_expression *parse_number(st_parser *p, bool negative) {
     const char *start = p->at;
+    if (p->query && st_parser_is_query_number(p))
+        return st_parser_query_number(p, negative);
     while (isalnum((unsigned char)*p->at) || *p->at == '_')
         p->at++;
     if (*p->at == '^' && isdigit((unsigned char)p->at[1]))
@@ -172,7 +163,7 @@ static st_expression *parse_integer(st_parser *p, bool negative) {
         return FAIL(p, "Numbers are 64-bit integers: 256, 64Ki, 16Mi, 2^20.",
                     "%s: `%.*s` is no number", p->source->where, length < 40 ? (int)length : 40,
                     start);
-    st_expression *node = new_node(p, ST_OP_INTEGER, NULL, NULL);
+    st_expression *node = st_parser_node(p, ST_OP_INTEGER, NULL, NULL);
     if (node) {
         node->value = value;
         node->begin = (size_t)(start - p->source->text);
@@ -181,12 +172,13 @@ static st_expression *parse_integer(st_parser *p, bool negative) {
     return node;
 }
 
-static st_expression *unknown_name(st_parser *p, const char *name) {
+st_expression *st_parser_unknown_name(st_parser *p, const char *name) {
     const char *nearest = NULL;
     char remedy[sizeof p->error->remedy];
+    p->unknown_name = true;
     const char **names = st_malloc((p->scope->count + 1) * sizeof *names);
     if (!names)
-        return no_memory(p);
+        return st_parser_no_memory(p);
     for (size_t i = 0; i < p->scope->count; i++)
         names[i] = p->scope->names[i].name;
     int best = st_text_nearest(name, names, p->scope->count);
@@ -199,7 +191,7 @@ static st_expression *unknown_name(st_parser *p, const char *name) {
     }
     size_t length = (size_t)snprintf(remedy, sizeof remedy, "Names here:");
     for (size_t i = 0; i < p->scope->count && length + 80 < sizeof remedy; i++)
-        if (!p->scope->names[i].is_constant)
+        if (!p->scope->names[i].is_constant && !(p->query && strchr(p->scope->names[i].name, '.')))
             length += (size_t)snprintf(remedy + length, sizeof remedy - length, " %.60s",
                                        p->scope->names[i].name);
     return FAIL(p, remedy, "%s: unknown name `%s`", p->source->where, name);
@@ -207,13 +199,15 @@ static st_expression *unknown_name(st_parser *p, const char *name) {
 
 static st_expression *parse_name(st_parser *p, const char *name, size_t begin) {
     int slot = st_scope_find(p->scope, name);
-    if (slot < 0)
-        return unknown_name(p, name);
+    if (slot < 0) // in a query it may be a word: st_parser_check_query knows when all is read
+        return p->query ? st_parser_word(p, begin, begin + strlen(name), false)
+                        : st_parser_unknown_name(p, name);
     const st_name *row = &p->scope->names[slot];
-    st_expression *node = new_node(p, row->is_constant ? ST_OP_INTEGER : ST_OP_NAME, NULL, NULL);
+    st_expression *node = st_parser_node(p, row->is_constant ? ST_OP_INTEGER : ST_OP_NAME, NULL, NULL);
     if (!node)
         return NULL;
     node->slot = slot;
+    node->kind = row->kind;
     node->value = row->is_constant ? row->value : 0;
     node->begin = begin;
     node->end = begin + strlen(name);
@@ -225,11 +219,11 @@ static st_expression *parse_call(st_parser *p, const char *name, size_t begin) {
     const char *names[FUNCTION_COUNT];
     for (size_t i = 0; i < FUNCTION_COUNT; i++) {
         names[i] = functions[i].name;
-        if (strcmp(name, names[i]) == 0)
+        if (strcmp(name, names[i]) == 0 && (p->query || !functions[i].query))
             function = &functions[i];
     }
     if (!function) {
-        int best = st_text_nearest(name, names, FUNCTION_COUNT);
+        int best = st_text_nearest(name, names, p->query ? FUNCTION_COUNT : FUNCTION_COUNT - 1);
         char remedy[80] = "The functions are min, max, ceil_div and ceil_log2.";
         if (best >= 0)
             snprintf(remedy, sizeof remedy, "Did you mean `%s`?", names[best]);
@@ -239,12 +233,12 @@ static st_expression *parse_call(st_parser *p, const char *name, size_t begin) {
     int count = 1;
     for (; result && take(p, ","); count++) {
         st_expression *next = parse_or(p);
-        result = next ? new_node(p, function->op, result, next) : NULL;
+        result = next ? st_parser_node(p, function->op, result, next) : NULL;
     }
     if (!result)
         return NULL;
     if (!take(p, ")"))
-        return unexpected(p, "`,` or `)`");
+        return st_parser_unexpected(p, "`,` or `)`");
     bool many = function->op == ST_OP_MIN || function->op == ST_OP_MAX;
     if (function->unary ? count != 1 : many ? count < 2 : count != 2)
         return FAIL(p, "See docs/templates.md for the expression language.",
@@ -254,13 +248,16 @@ static st_expression *parse_call(st_parser *p, const char *name, size_t begin) {
                                     : "two arguments",
                     count);
     if (function->unary)
-        result = new_node(p, function->op, result, NULL);
+        result = st_parser_node(p, function->op, result, NULL);
     if (result) {
         result->begin = begin;
         result->end = (size_t)(p->at - p->source->text);
     }
     return result;
 }
+
+static const char word_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
 static bool is_reserved(const char *name) {
     return strcmp(name, "and") == 0 || strcmp(name, "or") == 0 || strcmp(name, "not") == 0;
@@ -270,19 +267,29 @@ static st_expression *parse_word(st_parser *p) {
     char name[128];
     size_t length = name_length(p->at);
     size_t begin = (size_t)(p->at - p->source->text);
+    while (p->query && p->at[length] == '.' && isalnum((unsigned char)p->at[length + 1]))
+        length += 1 + strspn(p->at + length + 1, word_characters);
+    if (!p->query && p->at[length] == '.')
+        return FAIL(p, "Counters and other names with dots are for simtune query --where.",
+                    "%s: a dot after `%.*s`", p->source->where, length < 60 ? (int)length : 60, p->at);
     if (length >= sizeof name)
         return FAIL(p, NULL, "%s: a name is longer than %zu characters", p->source->where,
                     sizeof name - 1);
     memcpy(name, p->at, length);
     name[length] = '\0';
     if (is_reserved(name))
-        return unexpected(p, "a number or a name");
+        return st_parser_unexpected(p, "a number or a name");
     p->at += length;
     return take(p, "(") ? parse_call(p, name, begin) : parse_name(p, name, begin);
 }
 
 // --- operators, from the tightest to the loosest
 // ---------------------------------------------------------------
+
+static bool begins_number(const st_parser *p) {
+    return isdigit((unsigned char)*p->at) ||
+           (p->query && *p->at == '.' && isdigit((unsigned char)p->at[1]));
+}
 
 static st_expression *parse_unary(st_parser *p) {
     skip_space(p);
@@ -293,10 +300,10 @@ static st_expression *parse_unary(st_parser *p) {
                     p->source->where);
     if (take(p, "-")) {
         skip_space(p);
-        bool literal = isdigit((unsigned char)*p->at);
-        node = literal ? parse_integer(p, true) : parse_unary(p);
+        bool literal = begins_number(p);
+        node = literal ? parse_number(p, true) : parse_unary(p);
         if (node && !literal)
-            node = new_node(p, ST_OP_NEGATE, node, NULL);
+            node = st_parser_node(p, ST_OP_NEGATE, node, NULL);
         if (node) {
             node->end = (size_t)(p->at - p->source->text);
             node->begin = begin;
@@ -304,17 +311,19 @@ static st_expression *parse_unary(st_parser *p) {
     } else if (take(p, "(")) {
         node = parse_or(p);
         if (node && !take(p, ")"))
-            return unexpected(p, "an operator or `)`");
+            return st_parser_unexpected(p, "an operator or `)`");
         if (node) {
             node->begin = begin;
             node->end = (size_t)(p->at - p->source->text);
         }
-    } else if (isdigit((unsigned char)*p->at)) {
-        node = parse_integer(p, false);
+    } else if (begins_number(p)) {
+        node = parse_number(p, false);
+    } else if (p->query && (*p->at == '"' || *p->at == '\'')) {
+        node = st_parser_quoted(p);
     } else if (name_length(p->at)) {
         node = parse_word(p);
     } else {
-        return unexpected(p, "a number or a name");
+        return st_parser_unexpected(p, "a number or a name");
     }
     p->nesting--;
     return node;
@@ -336,7 +345,7 @@ static st_expression *parse_chain(st_parser *p, st_expression *(*parse)(st_parse
         if (i == count)
             break;
         st_expression *right = parse(p);
-        left = right ? new_node(p, rows[i].op, left, right) : NULL;
+        left = right ? st_parser_node(p, rows[i].op, left, right) : NULL;
     }
     return left;
 }
@@ -371,7 +380,7 @@ static st_expression *parse_comparison(st_parser *p) {
     if (right && take_comparison(p) >= 0)
         return FAIL(p, "Write `a < b and b < c`.", "%s: comparisons do not chain",
                     p->source->where);
-    return right ? new_node(p, (st_operator)op, left, right) : NULL;
+    return right ? st_parser_node(p, (st_operator)op, left, right) : NULL;
 }
 
 static st_expression *parse_not(st_parser *p) {
@@ -382,7 +391,7 @@ static st_expression *parse_not(st_parser *p) {
     if (++p->nesting > ST_EXPRESSION_NESTING)
         return FAIL(p, NULL, "%s: the expression is nested too deeply", p->source->where);
     st_expression *operand = parse_not(p);
-    st_expression *node = operand ? new_node(p, ST_OP_NOT, operand, NULL) : NULL;
+    st_expression *node = operand ? st_parser_node(p, ST_OP_NOT, operand, NULL) : NULL;
     if (node) {
         node->begin = begin;
         node->end = (size_t)(p->at - p->source->text);
@@ -439,11 +448,11 @@ static bool cut_texts(st_expression *node) {
     return cut_texts(node->left) && cut_texts(node->right);
 }
 
-st_code st_expression_parse(const char *text, st_place place, const st_scope *scope,
-                            st_expression **out, st_error *error) {
+static st_code parse(const char *text, st_place place, const st_scope *scope, bool query,
+                     bool *unknown_name, st_expression **out, st_error *error) {
     *out = NULL;
     st_error local; // st_parser reads sizes through its error
-    st_parser p = {.scope = scope, .error = error ? error : &local};
+    st_parser p = {.scope = scope, .query = query, .error = error ? error : &local};
     p.source = new_source(text, place);
     if (!p.source)
         return st_fail_memory(error, "reading an expression");
@@ -452,14 +461,28 @@ st_code st_expression_parse(const char *text, st_place place, const st_scope *sc
     if (root) {
         skip_space(&p);
         if (*p.at)
-            root = unexpected(&p, "an operator or the end");
+            root = st_parser_unexpected(&p, "an operator or the end");
     }
+    if (root && query && !st_parser_check_query(&p, root))
+        root = NULL;
     if (root && !cut_texts(root))
-        root = no_memory(&p);
+        root = st_parser_no_memory(&p);
+    if (unknown_name)
+        *unknown_name = p.unknown_name;
     if (!root) {
         st_source_free(p.source);
         return p.code;
     }
     *out = root;
     return ST_OK;
+}
+
+st_code st_expression_parse(const char *text, st_place place, const st_scope *scope,
+                            st_expression **out, st_error *error) {
+    return parse(text, place, scope, false, NULL, out, error);
+}
+
+st_code st_expression_parse_query(const char *text, st_place place, const st_scope *scope,
+                                  bool *unknown_name, st_expression **out, st_error *error) {
+    return parse(text, place, scope, true, unknown_name, out, error);
 }

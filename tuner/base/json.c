@@ -122,3 +122,18 @@ double st_json_number_or_nan(const json_t *object, const char *key)
     const json_t *found = json_object_get(object, key);
     return json_is_number(found) ? json_number_value(found) : NAN;
 }
+
+bool st_json_put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+json_t *st_json_text_or_null(const char *text)
+{
+    return text && text[0] ? json_string(text) : json_null();
+}
+
+json_t *st_json_known_or_null(int64_t value)
+{
+    return value >= 0 ? json_integer(value) : json_null();
+}

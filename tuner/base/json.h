@@ -33,4 +33,10 @@ json_t *st_json_number(double value);
 // null or absent gives NaN.
 double st_json_number_or_nan(const json_t *object, const char *key);
 
+// Sets a new value; false when memory was out somewhere, for this value or before.
+bool st_json_put(json_t *object, const char *key, json_t *value);
+// Unknown is null: NULL and "", and what is below 0.
+json_t *st_json_text_or_null(const char *text);
+json_t *st_json_known_or_null(int64_t value);
+
 #endif

@@ -31,5 +31,9 @@ st_interval st_median_interval(const double *samples, size_t count);
 // 95 % percentile interval of `resamples` bootstrap resamples of the pairs.
 st_interval st_ratio_interval(const double *a, const double *b, size_t count, size_t resamples,
                               uint64_t seed);
+// The same of samples that were *not* taken together: the 95 % interval of the bootstrap that draws from each side
+// by itself, computed exactly (no resamples, no seed). NaN in the interval: a count of 0, a NaN, a median of 0, or
+// no memory.
+st_interval st_ratio_interval_unpaired(const double *a, size_t a_count, const double *b, size_t b_count);
 
 #endif
