@@ -3,43 +3,21 @@
 // local keys or on when they were stored: same rows, same bytes; 2. the gzip header holds no date and no
 // name; 3. the file appears at its name only when it is complete, and an older file stays until then
 // (st_text_write_file); 4. the rows are those of one moment (one read transaction).
-#include "db/history_internal.h"
+#include "db/exchange_internal.h"
 
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 
-#include <limits.h>
 #include <string.h>
-#include <zlib.h>
 
 typedef struct st_export {
     st_store *store;
-    z_stream stream;
-    const char *path;
-    st_text line, file; // file: what was compressed so far
+    st_sink sink;
+    st_text line;
     int64_t rows;
 } st_export;
 
 // --- lines -------------------------------------------------------------------------------------------------
-// Takes what zlib has to give for the input at hand; everything with Z_FINISH.
-static st_code compress_line(st_export *to, const char *bytes, size_t length, int flush, st_error *error)
-{
-    unsigned char block[1 << 14];
-    int state = Z_OK;
-    to->stream.next_in = (unsigned char *)(uintptr_t)bytes;
-    to->stream.avail_in = (unsigned)length;
-    do {
-        to->stream.next_out = block;
-        to->stream.avail_out = sizeof block;
-        state = deflate(&to->stream, flush);
-        st_text_add_bytes(&to->file, block, sizeof block - to->stream.avail_out);
-    } while (state == Z_OK && (to->stream.avail_in || !to->stream.avail_out));
-    if (to->file.failed)
-        return st_fail_memory(error, "exporting");
-    bool fine = state == (flush == Z_FINISH ? Z_STREAM_END : Z_OK) || (state == Z_BUF_ERROR && flush != Z_FINISH);
-    return fine ? ST_OK : st_fail(error, ST_FAILED, NULL, "cannot compress a row for %s", to->path);
-}
-
 // Writes the line and releases its object.
 static st_code write_line(st_export *to, st_line *line, st_error *error)
 {
@@ -54,11 +32,9 @@ static st_code write_line(st_export *to, st_line *line, st_error *error)
         return st_fail(error, ST_NO_MEMORY,
                        "free memory, or look for a JSON text in the store that is "
                        "not JSON or holds a number beyond 64 bits",
-                       "cannot write a row as JSON to %s", to->path);
+                       "cannot write a row as JSON to %s", to->sink.path);
     to->rows++;
-    if (to->line.length > INT_MAX)
-        return st_fail(error, ST_FAILED, "export other sessions", "a row for %s is larger than 2 GiB", to->path);
-    return compress_line(to, to->line.data, to->line.length, Z_NO_FLUSH, error);
+    return st_sink_add(&to->sink, &to->line, error);
 }
 
 typedef void st_line_filler(st_line *line, const st_statement *row);
@@ -152,6 +128,26 @@ static void fill_winner(st_line *line, const st_statement *row)
     st_line_text(line, "note", st_column_text(row, 13));
 }
 
+static void fill_baseline(st_line *line, const st_statement *row)
+{
+    st_line_text(line, "session", st_column_text(row, 0));
+    st_line_int(line, "marked_ms", st_column_int(row, 1));
+    st_line_text(line, "note", st_column_text(row, 2));
+}
+
+static void fill_acknowledgement(st_line *line, const st_statement *row)
+{
+    st_line_text(line, "id", st_column_text(row, 0));
+    st_line_text(line, "baseline", st_column_text(row, 1));
+    st_line_text(line, "session", st_column_text(row, 2));
+    st_line_text(line, "family", st_column_text(row, 3));
+    st_line_value(line, "problem", json_string(st_column_text(row, 4)));
+    st_line_text(line, "cache", st_column_text(row, 5));
+    st_line_text(line, "reason", st_column_text(row, 6));
+    st_line_text(line, "author", st_column_text(row, 7));
+    st_line_int(line, "acknowledged_ms", st_column_int(row, 8));
+}
+
 // --- candidates --------------------------------------------------------------------------------------------
 static st_code collect_measurement(void *context, const st_measurement_row *row, st_error *error)
 {
@@ -171,6 +167,7 @@ static st_code collect_measurement(void *context, const st_measurement_row *row,
     st_line_int(&line, "batch", row->batch);
     st_line_real(&line, "tick_ns", row->tick_ns);
     st_line_int(&line, "taken_ms", row->taken_ms);
+    st_line_int(&line, "samples_taken", row->samples_taken > 0 ? row->samples_taken : -1);
     st_line_value(&line, "samples_ns", st_history_samples(row->samples_ns, row->sample_count));
     bool ok = !line.failed && json_array_append(list, line.object) == 0;
     json_decref(line.object);
@@ -193,8 +190,8 @@ static st_code profile_counters(st_export *to, int64_t profile, json_t *counters
 {
     st_statement statement;
     st_code code = st_statement_open(to->store, &statement,
-                                     "SELECT r.name, v.value FROM counter v JOIN metric r"
-                                     " ON r.metric_key = v.metric_key WHERE v.profile_key = ?"
+                                     "SELECT r.name, v.value FROM metric r CROSS JOIN counter v"
+                                     " ON v.metric_key = r.metric_key WHERE v.profile_key = ?"
                                      " ORDER BY r.name",
                                      "exporting counters", error);
     if (code == ST_OK)
@@ -295,6 +292,7 @@ static st_code write_candidates(st_export *to, st_error *error)
         "c.occupancy,"
         " c.compile_seconds FROM temp.chosen h JOIN session s ON s.session_key = h.session_key"
         " JOIN candidate c ON c.session_key = s.session_key"
+        " AND c.problem_key IN (SELECT problem_key FROM temp.chosen_problem)"
         " JOIN problem p ON p.problem_key = c.problem_key"
         " JOIN configuration g ON g.configuration_key = c.configuration_key"
         " ORDER BY s.session_id, p.type, p.operation, p.n, p.text, g.text",
@@ -309,6 +307,26 @@ static st_code write_candidates(st_export *to, st_error *error)
 }
 
 // --- the file ----------------------------------------------------------------------------------------------
+#define ACKNOWLEDGED                                                                               \
+    " WHERE a.baseline_key IN (SELECT session_key FROM temp.chosen)"                               \
+    " AND a.session_key IN (SELECT session_key FROM temp.chosen)"                                  \
+    " AND a.problem_key IN (SELECT problem_key FROM temp.chosen_problem)"
+
+// Version 1 where a reader of version 1 understands every row.
+static st_code version_needed(st_export *to, int64_t *version, st_error *error)
+{
+    st_statement statement;
+    st_code code = st_statement_open_once(
+        to->store, &statement,
+        "SELECT 1 + (EXISTS (SELECT 1 FROM baseline WHERE session_key IN (SELECT session_key FROM temp.chosen))"
+        " OR EXISTS (SELECT 1 FROM acknowledgement a" ACKNOWLEDGED "))",
+        "exporting", error);
+    if (code == ST_OK)
+        code = st_statement_number(&statement, version, NULL, error);
+    st_statement_close(&statement);
+    return code;
+}
+
 static st_code write_content(st_export *to, st_error *error)
 {
 #define OF_CHOSEN(column)                                                                          \
@@ -332,7 +350,8 @@ static st_code write_content(st_export *to, st_error *error)
          fill_template},
         {"problem",
          "SELECT family, text, type, operation, n FROM problem WHERE problem_key IN"
-         " (SELECT problem_key FROM candidate JOIN temp.chosen USING (session_key))"
+         " (SELECT problem_key FROM candidate JOIN temp.chosen USING (session_key)"
+         "  JOIN temp.chosen_problem USING (problem_key))"
          " ORDER BY family, type, operation, n, text",
          fill_problem},
         {"session",
@@ -350,6 +369,7 @@ static st_code write_content(st_export *to, st_error *error)
          " w.speedup_low, w.speedup_high, w.bytes, w.tied, w.ties, w.note"
          " FROM temp.chosen h JOIN session s ON s.session_key = h.session_key"
          " JOIN winner w ON w.session_key = s.session_key"
+         " AND w.problem_key IN (SELECT problem_key FROM temp.chosen_problem)"
          " JOIN problem p ON p.problem_key = w.problem_key"
          " JOIN candidate c ON c.candidate_key = w.winner_key"
          " JOIN configuration g ON g.configuration_key = c.configuration_key"
@@ -357,12 +377,27 @@ static st_code write_content(st_export *to, st_error *error)
          " LEFT JOIN configuration dg ON dg.configuration_key = dc.configuration_key"
          " ORDER BY s.session_id, p.type, p.operation, p.n, p.text, w.cache",
          fill_winner},
+        {"baseline",
+         "SELECT s.session_id, b.marked_ms, b.note FROM temp.chosen h JOIN baseline b"
+         " ON b.session_key = h.session_key JOIN session s ON s.session_key = h.session_key"
+         " ORDER BY s.session_id",
+         fill_baseline},
+        {"acknowledgement", // of two sessions that both are in the file
+         "SELECT a.acknowledgement_id, o.session_id, s.session_id, p.family, p.text, a.cache, a.reason,"
+         " a.author, a.acknowledged_ms FROM acknowledgement a"
+         " JOIN session o ON o.session_key = a.baseline_key JOIN session s ON s.session_key = a.session_key"
+         " JOIN problem p ON p.problem_key = a.problem_key" ACKNOWLEDGED " ORDER BY a.acknowledgement_id",
+         fill_acknowledgement},
     };
     st_line line;
+    int64_t version;
+    st_code code = version_needed(to, &version, error);
+    if (code != ST_OK)
+        return code;
     st_line_start(&line, NULL);
     st_line_text(&line, "format", ST_HISTORY_FORMAT);
-    st_line_int(&line, "version", ST_HISTORY_VERSION);
-    st_code code = write_line(to, &line, error);
+    st_line_int(&line, "version", version);
+    code = write_line(to, &line, error);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && code == ST_OK; i++)
         code = parts[i].row ? write_rows(to, parts[i].sql, parts[i].row, parts[i].fill, error)
                             : write_candidates(to, error);
@@ -374,100 +409,30 @@ static st_code write_content(st_export *to, st_error *error)
     return write_line(to, &line, error);
 }
 
-static void *zlib_allocate(void *context, unsigned count, unsigned size)
+st_code st_history_write(st_store *store, const char *path, bool zipped, st_error *error)
 {
-    (void)context;
-    return st_calloc(count, size);
-}
-
-static void zlib_free(void *context, void *memory)
-{
-    (void)context;
-    st_free(memory);
-}
-
-// The whole file in memory, then at its name.
-static st_code write_file(st_export *to, st_error *error)
-{
-    enum { GZIP = 16 + MAX_WBITS, MEMORY = 8 }; // its header then has no date and no name
-    to->stream = (z_stream){.zalloc = zlib_allocate, .zfree = zlib_free};
-    if (deflateInit2(&to->stream, 9, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
-        return st_fail_memory(error, "exporting");
-    st_code code = write_content(to, error);
+    st_export to = {.store = store};
+    st_text_init(&to.line);
+    st_code code = st_sink_open(&to.sink, path, zipped, error);
     if (code == ST_OK)
-        code = compress_line(to, "", 0, Z_FINISH, error);
-    deflateEnd(&to->stream);
+        code = write_content(&to, error);
     if (code == ST_OK)
-        code = st_text_write_file(to->path, st_text_string(&to->file), to->file.length, NULL, error);
-    return code;
-}
-
-// --- which sessions ----------------------------------------------------------------------------------------
-static st_code choose(st_store *store, const char *id, st_error *error)
-{
-    st_statement statement;
-    int64_t key;
-    bool found = false;
-    st_code code =
-        st_statement_open(store, &statement, "SELECT session_key FROM session WHERE session_id = ?",
-                          "exporting", error);
-    if (code == ST_OK) {
-        st_bind_text(&statement, id);
-        code = st_statement_number(&statement, &key, &found, error);
-    }
-    st_statement_close(&statement);
-    if (code == ST_OK && !found)
-        code = st_fail(error, ST_NOTHING,
-                       "give whole session ids, as `simtune query --json` prints them",
-                       "the store %s has no session %s", store->path, id);
-    if (code != ST_OK)
-        return code;
-    code = st_statement_open_once(store, &statement, "INSERT OR IGNORE INTO temp.chosen VALUES (?)",
-                                  "exporting", error);
-    if (code == ST_OK) {
-        st_bind_int(&statement, key);
-        code = st_statement_run(&statement, error);
-    }
-    st_statement_close(&statement);
-    return code;
-}
-
-// The chosen sessions stand in a temporary table of this connection; the store itself is not written.
-static st_code choose_all(st_store *store, const char *const *session_ids, st_error *error)
-{
-    static const char setup[] =
-        "PRAGMA query_only = OFF;"
-        "CREATE TEMP TABLE IF NOT EXISTS chosen (session_key INTEGER PRIMARY "
-        "KEY); DELETE FROM temp.chosen;";
-    st_code code = st_script_run(store, setup, "exporting", error);
-    if (code == ST_OK && !session_ids)
-        code = st_script_run(store, "INSERT INTO temp.chosen SELECT session_key FROM session",
-                             "exporting", error);
-    for (; session_ids && *session_ids && code == ST_OK; session_ids++)
-        code = choose(store, *session_ids, error);
+        code = st_sink_finish(&to.sink, error);
+    st_sink_release(&to.sink);
+    st_text_release(&to.line);
     return code;
 }
 
 st_code st_history_export(st_store *store, const char *const *session_ids, const char *path,
                           st_error *error)
 {
-    st_export to = {.store = store, .path = path};
-    st_text_init(&to.line);
-    st_text_init(&to.file);
-    bool reading = false; // we began the read transaction
-    st_code code = choose_all(store, session_ids, error);
-    if (code == ST_OK && store->depth == 0) {
-        code = st_statement_do(store, "BEGIN", "exporting", error);
-        reading = code == ST_OK;
-    }
-    if (code == ST_OK)
-        code = write_file(&to, error);
-    if (reading && st_statement_do(store, "COMMIT", "exporting", NULL) != ST_OK)
-        st_statement_do(store, "ROLLBACK", "exporting", NULL);
-    if (store->mode == ST_STORE_READ &&
-        st_script_run(store, "PRAGMA query_only = ON", "exporting", NULL) != ST_OK)
-        st_script_run(store, "PRAGMA query_only = ON", "exporting", NULL);
-    st_text_release(&to.file);
-    st_text_release(&to.line);
+    const st_export_wish wish = {.sessions = session_ids, .n = -1};
+    bool reading;
+    size_t sessions;
+    st_code code = st_exchange_select(store, &wish, &reading, &sessions, error);
+    if (code != ST_OK)
+        return code;
+    code = st_history_write(store, path, true, error);
+    st_exchange_unselect(store, reading);
     return code;
 }

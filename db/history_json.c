@@ -46,19 +46,24 @@ static size_t sequence_length(const unsigned char *text)
     return length && (point < smallest[length] || point > 0x10ffff || surrogate) ? 0 : length;
 }
 
-void st_line_text(st_line *line, const char *name, const char *value)
+json_t *st_history_string(const char *text)
 {
-    if (!value || !*value)
-        return;
     st_text valid;
     st_text_init(&valid);
-    for (const char *at = value; *at;) {
+    for (const char *at = text; *at;) {
         size_t length = sequence_length((const unsigned char *)at);
         st_text_add_bytes(&valid, length ? at : "?", length ? length : 1);
         at += length ? length : 1;
     }
-    st_line_value(line, name, valid.failed ? NULL : json_string(st_text_string(&valid)));
+    json_t *value = valid.failed ? NULL : json_string(st_text_string(&valid));
     st_text_release(&valid);
+    return value;
+}
+
+void st_line_text(st_line *line, const char *name, const char *value)
+{
+    if (value && *value)
+        st_line_value(line, name, st_history_string(value));
 }
 
 void st_line_int(st_line *line, const char *name, int64_t value)

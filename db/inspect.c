@@ -2,9 +2,11 @@
 // Invariant: nothing here writes.
 #include "db/inspect.h"
 
-#include "db/store_internal.h"
+#include "db/upkeep_internal.h"
+#include "tuner/base/memory.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 st_code st_store_count(st_store *store, st_store_counts *out, st_error *error)
 {
@@ -105,5 +107,60 @@ st_code st_store_sessions(st_store *store, st_session_callback *callback, void *
         code = callback(context, &answer, error);
     }
     st_statement_close(&statement);
+    return code;
+}
+
+st_code st_store_groups(st_store *store, st_group group, st_group_callback *callback, void *context, st_error *error)
+{
+    static const char *const sql[] = {
+        "SELECT s.family, '', count(*), (SELECT count(*) FROM candidate c JOIN session t ON t.session_key = c.session_key"
+        "  WHERE t.family = s.family), (SELECT count(*) FROM winner w JOIN session t ON t.session_key = w.session_key"
+        "  WHERE t.family = s.family), max(s.started_ms) FROM session s GROUP BY s.family ORDER BY s.family",
+        "SELECT d.name, d.uuid, (SELECT count(*) FROM session s WHERE s.device_key = d.device_key),"
+        " (SELECT count(*) FROM session s JOIN candidate c ON c.session_key = s.session_key"
+        "  WHERE s.device_key = d.device_key), (SELECT count(*) FROM session s JOIN winner w"
+        "  ON w.session_key = s.session_key WHERE s.device_key = d.device_key),"
+        " (SELECT max(started_ms) FROM session s WHERE s.device_key = d.device_key)"
+        " FROM device d ORDER BY d.name, d.uuid, d.backend"};
+    st_statement statement;
+    st_code code = st_statement_open_once(store, &statement, sql[group], "counting its rows", error);
+    for (bool row = true; code == ST_OK && row;) {
+        code = st_statement_step(&statement, &row, error);
+        if (code != ST_OK || !row)
+            break;
+        st_group_answer answer = {.name = st_column_text(&statement, 0),
+                                  .uuid = st_column_text(&statement, 1),
+                                  .sessions = st_column_int(&statement, 2),
+                                  .candidates = st_column_int(&statement, 3),
+                                  .winners = st_column_int(&statement, 4),
+                                  .last_ms = st_column_int(&statement, 5)};
+        code = callback(context, &answer, error);
+    }
+    st_statement_close(&statement);
+    return code;
+}
+
+st_code st_store_look_closer(st_store *store, st_store_extras *out, st_error *error)
+{
+    *out = (st_store_extras){0};
+    const struct {
+        const char *sql;
+        int64_t *out;
+    } counts[] = {
+        {"SELECT count(*) FROM baseline", &out->baselines},
+        {"SELECT count(*) FROM acknowledgement", &out->acknowledgements},
+        {"SELECT count(samples_taken) FROM measurement", &out->thinned},
+        {"SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size", &out->free_bytes},
+    };
+    st_code code = ST_OK;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && code == ST_OK; i++)
+        code = st_ask_number(store, counts[i].sql, "counting its rows", counts[i].out, error);
+    char *log = st_format("%s-wal", store->path);
+    if (code == ST_OK && !log)
+        return st_fail_memory(error, "looking at the store");
+    struct stat status;
+    if (log && stat(log, &status) == 0)
+        out->wal_bytes = status.st_size;
+    st_free(log);
     return code;
 }

@@ -28,4 +28,23 @@ typedef struct st_session_answer {
 typedef st_code st_session_callback(void *context, const st_session_answer *answer, st_error *error);
 st_code st_store_sessions(st_store *store, st_session_callback *callback, void *context, st_error *error);
 
+// What is in it by family, or by device.
+typedef enum st_group { ST_GROUP_FAMILY, ST_GROUP_DEVICE } st_group;
+typedef struct st_group_answer {
+    const char *name;     // valid during the callback only
+    const char *uuid;     // of a device; "" for a family
+    int64_t sessions, candidates, winners, last_ms; // last_ms: when its newest session began; -1 none
+} st_group_answer;
+typedef st_code st_group_callback(void *context, const st_group_answer *answer, st_error *error);
+st_code st_store_groups(st_store *store, st_group group, st_group_callback *callback, void *context, st_error *error);
+
+// What people marked, and room that is taken by nothing.
+typedef struct st_store_extras {
+    int64_t baselines, acknowledgements;
+    int64_t thinned;      // measurements that a prune thinned
+    int64_t free_bytes;   // what vacuum would give back
+    int64_t wal_bytes;    // of the -wal file beside it; 0 none
+} st_store_extras;
+st_code st_store_look_closer(st_store *store, st_store_extras *out, st_error *error);
+
 #endif

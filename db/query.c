@@ -3,7 +3,7 @@
 // simtune_results), so sqlite3 and the command line tell the same; 2. only the conditions that were given
 // stand in the statement, so that SQLite can use an index for each (tests/unit/db/test_query.c looks at the
 // plans); 3. a callback may use the store, begin and end included: statements of callbacks are not shared.
-#include "db/store_internal.h"
+#include "db/query_internal.h"
 
 #include "tuner/base/memory.h"
 
@@ -32,6 +32,21 @@
     " driver_cuda, outcome, detail, NULL, NULL, NULL, NULL, read_gbs, NULL, NULL, NULL, 0, NULL,"  \
     " NULL, registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic,"      \
     " occupancy, NULL, 0, 0, 0, shipped," MEMORY ", NULL "
+
+// Of candidates with what was measured of them (m) and concluded (w): the same columns.
+#define OF_WINNER(column) "CASE WHEN w.winner_key = r.candidate_key THEN w." column " END,"
+#define TRIED_COLUMNS                                                                              \
+    "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n,"         \
+    " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"     \
+    " driver_cuda, outcome, detail, m.cache, m.phase, m.median_ns, w.bytes, read_gbs, "            \
+    OF_WINNER("speedup") OF_WINNER("speedup_low") OF_WINNER("speedup_high") OF_WINNER("tied")      \
+    OF_WINNER("ties") OF_WINNER("note")                                                            \
+    " registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic, occupancy," \
+    " m.taken_ms, length(m.samples) / 8, w.winner_key IS r.candidate_key,"                         \
+    " w.default_key IS r.candidate_key, shipped," MEMORY ","                                      \
+    " CASE WHEN w.winner_key = r.candidate_key THEN w.default_ns END "
+
+enum { ANSWER_COLUMN_COUNT = 45 };
 
 static st_answer answer_of_row(const st_statement *row)
 {
@@ -85,8 +100,10 @@ static st_answer answer_of_row(const st_statement *row)
 }
 
 // Hands each row of an opened statement to the callback. Closes it.
-static st_code each_answer(st_statement *statement, st_answer_callback *callback, void *context,
-                           size_t *count, st_error *error)
+static void add_values(st_question *question, const st_statement *row, st_answer *answer);
+
+static st_code each_answer(st_statement *statement, st_question *question, st_answer_callback *callback,
+                           void *context, size_t *count, st_error *error)
 {
     st_code code = ST_OK;
     for (bool row = true; code == ST_OK && row;) {
@@ -94,6 +111,8 @@ static st_code each_answer(st_statement *statement, st_answer_callback *callback
         if (code != ST_OK || !row)
             break;
         st_answer answer = answer_of_row(statement);
+        if (question)
+            add_values(question, statement, &answer);
         code = callback(context, &answer, error);
         ++*count;
     }
@@ -129,8 +148,10 @@ static void add_newest(const st_query *query, st_text *sql)
     st_text_add(sql, ") WHERE place = 1)");
 }
 
-st_code st_query_sql(const st_query *query, st_text *sql, st_error *error)
+void st_question_conditions_sql(const st_question *question, st_text *sql)
 {
+    const st_query *query = question->query;
+    bool tried = question->source == ST_FROM_TRIED;
     const struct {
         bool wanted;
         const char *clause;
@@ -143,29 +164,120 @@ st_code st_query_sql(const st_query *query, st_text *sql, st_error *error)
         {query->type, " AND r.type = :type"},
         {query->operation, " AND r.operation = :operation"},
         {query->n >= 0, " AND r.n = :n"},
-        {query->cache && !query->outcomes, " AND r.cache = :cache"},
-        {query->since_ms >= 0,
-         query->outcomes ? " AND r.started_ms >= :since" : " AND r.taken_ms >= :since"},
+        {query->cache && !query->outcomes, tried ? " AND m.cache = :cache" : " AND r.cache = :cache"},
+        {query->since_ms >= 0, query->outcomes ? " AND r.started_ms >= :since"
+                               : tried         ? " AND coalesce(m.taken_ms, r.started_ms) >= :since"
+                                               : " AND r.taken_ms >= :since"},
         {query->outcomes, " AND instr(',' || :outcomes || ',', ',' || r.outcome || ',') > 0"},
     };
-    st_text_add(sql, query->best       ? ANSWER_COLUMNS "FROM simtune_winners r WHERE 1"
-                     : query->outcomes ? UNMEASURED_COLUMNS "FROM simtune_candidates r WHERE 1"
-                                       : ANSWER_COLUMNS "FROM simtune_results r WHERE 1");
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
         if (conditions[i].wanted)
             st_text_add(sql, conditions[i].clause);
+    for (size_t i = 0; i < query->arch_count; i++)
+        st_text_addf(sql, "%s%d", i ? "," : " AND r.cc IN (", query->archs[i]);
+    st_text_add(sql, query->arch_count ? ")" : "");
     add_origin(query, "r", sql);
-    if (query->best)
+    if (question->source == ST_FROM_WINNERS)
         add_newest(query, sql);
-    st_text_addf(sql,
-                 " ORDER BY r.family, r.device_name, r.device_uuid, r.type, r.operation, r.n,"
-                 " r.problem, %s",
-                 query->best       ? "r.cache, r.finished_ms DESC, r.session_id DESC"
-                 : query->outcomes ? "r.outcome, r.configuration, r.candidate_id"
-                                   : "r.cache, r.median_ns, r.candidate_id");
+}
+
+const char *st_question_from(st_query_source source)
+{
+    switch (source) {
+    case ST_FROM_WINNERS:
+        return "simtune_winners r";
+    case ST_FROM_RESULTS:
+        return "simtune_results r";
+    case ST_FROM_CANDIDATES:
+        return "simtune_candidates r";
+    case ST_FROM_TRIED:
+        break;
+    }
+    return "simtune_candidates r LEFT JOIN measurement m ON m.candidate_key = r.candidate_key"
+           " AND m.measurement_key = (SELECT y.measurement_key FROM measurement y"
+           "  WHERE y.candidate_key = r.candidate_key AND y.cache = m.cache"
+           "  ORDER BY CASE y.phase WHEN 'finals' THEN 0 WHEN 'halving' THEN 1 ELSE 2 END, y.round DESC LIMIT 1)"
+           " LEFT JOIN winner w ON w.session_key = r.session_key AND w.problem_key = r.problem_key"
+           "  AND w.cache = m.cache";
+}
+
+static const char *columns_of(st_query_source source)
+{
+    return source == ST_FROM_TRIED        ? TRIED_COLUMNS
+           : source == ST_FROM_CANDIDATES ? UNMEASURED_COLUMNS
+                                          : ANSWER_COLUMNS;
+}
+
+static void add_order(const st_question *question, st_text *sql)
+{
+    const st_query *query = question->query;
+    st_text_add(sql, " ORDER BY ");
+    if (query->per)
+        st_text_addf(sql, "%s, ", st_text_equal(query->per, "driver")   ? "simtune_query_version(r.driver), r.driver"
+                                  : st_text_equal(query->per, "device") ? "r.device_name, r.device_uuid"
+                                                                        : st_question_group_sql(query));
+    st_text_add(sql, "r.family");
+    st_text_add(sql, query->per ? "" : ", r.device_name, r.device_uuid");
+    st_text_add(sql, ", r.type, r.operation, r.n, r.problem, ");
+    bool winners = question->source == ST_FROM_WINNERS && !query->per;
+    st_text_add(sql, winners                                  ? "r.cache, r.finished_ms DESC, r.session_id DESC"
+                     : question->source == ST_FROM_CANDIDATES ? "r.outcome, r.configuration, r.candidate_id"
+                     : question->source == ST_FROM_TRIED
+                         ? "m.cache, m.median_ns, r.outcome, r.configuration, r.candidate_id"
+                         : "r.cache, r.median_ns, r.candidate_id");
+}
+
+st_code st_question_sql(const st_question *question, st_text *sql, st_error *error)
+{
+    const st_query *query = question->query;
+    bool chooses = query->top || query->per;
+    st_text_add(sql, columns_of(question->source));
+    if (query->per)
+        st_text_addf(sql, ", %s", st_text_equal(query->per, "device") ? "r.device_name" : st_question_group_sql(query));
+    st_question_values_sql(question, sql);
+    st_text_add(sql, " FROM ");
+    if (question->chosen)
+        st_text_add(sql, "(SELECT json_extract(value, '$[0]') AS chosen_key, json_extract(value, '$[1]') AS chosen_cache"
+                         " FROM json_each(:chosen)) k, ");
+    else if (chooses) {
+        st_text_add(sql, "(");
+        st_question_choice_sql(question, sql);
+        st_text_add(sql, ") k, ");
+    }
+    st_text_addf(sql, "%s WHERE ", st_question_from(question->source));
+    if (question->chosen || chooses) // the rest was asked when the rows were chosen
+        st_text_add(sql, "r.candidate_key = k.chosen_key AND r.cache = k.chosen_cache");
+    else {
+        st_text_add(sql, "1");
+        st_question_conditions_sql(question, sql);
+        st_question_where_sql(question, sql);
+    }
+    add_order(question, sql);
     if (query->limit)
         st_text_add(sql, " LIMIT :limit");
     return sql->failed ? st_fail_memory(error, "asking the store") : ST_OK;
+}
+
+// --- stopping ------------------------------------------------------------------------------------------------
+static int stops(void *context)
+{
+    return *(const volatile sig_atomic_t *)context != 0;
+}
+
+void st_store_stop_when(st_store *store, const volatile sig_atomic_t *stop)
+{
+    enum { STEPS = 10000 }; // of SQLite's machine: some tenths of a millisecond
+    sqlite3_progress_handler(store->db, stop ? STEPS : 0, stop ? stops : NULL, (void *)(uintptr_t)stop);
+}
+
+st_code st_query_sql(st_store *store, const st_query *query, st_text *sql, st_error *error)
+{
+    st_question question;
+    st_code code = st_question_read(store, query, &question, error);
+    if (code == ST_OK)
+        code = st_question_sql(&question, sql, error);
+    st_question_release(&question);
+    return code;
 }
 
 static void bind_named_text(st_statement *statement, const char *name, const char *value)
@@ -186,7 +298,7 @@ static void bind_named_int(st_statement *statement, const char *name, int64_t va
     st_bind_int(statement, value);
 }
 
-static void lower_case(const char *text, char *out, size_t capacity)
+void st_lower_case(const char *text, char *out, size_t capacity)
 {
     size_t i = 0;
     for (; text && text[i] && i + 1 < capacity; i++)
@@ -194,35 +306,99 @@ static void lower_case(const char *text, char *out, size_t capacity)
     out[i] = '\0';
 }
 
-st_code st_store_query(st_store *store, const st_query *query, st_answer_callback *callback,
-                       void *context, st_error *error)
+void st_question_bind(st_statement *statement, const st_question *question)
+{
+    const st_query *query = question->query;
+    bind_named_text(statement, ":family", query->family);
+    bind_named_text(statement, ":device", query->device);
+    bind_named_int(statement, ":cc", query->cc);
+    bind_named_int(statement, ":sm_count", query->sm_count);
+    bind_named_text(statement, ":type", query->type);
+    bind_named_text(statement, ":operation", query->operation);
+    bind_named_int(statement, ":n", query->n);
+    bind_named_text(statement, ":cache", query->cache);
+    bind_named_int(statement, ":since", query->since_ms);
+    bind_named_text(statement, ":outcomes", query->outcomes);
+    bind_named_text(statement, ":session", question->session);
+    bind_named_text(statement, ":chosen", question->chosen);
+    bind_named_int(statement, ":top", query->top > INT64_MAX ? INT64_MAX : (int64_t)query->top);
+    bind_named_int(statement, ":limit", query->limit > INT64_MAX ? INT64_MAX : (int64_t)query->limit);
+}
+
+static st_answer_value value_of_column(const st_statement *row, int column, const char *name)
+{
+    st_answer_value value = {.name = name};
+    switch (sqlite3_column_type(row->statement, column)) {
+    case SQLITE_INTEGER:
+        value.kind = ST_ANSWER_INTEGER;
+        value.integer = st_column_int(row, column);
+        break;
+    case SQLITE_FLOAT:
+        value.kind = ST_ANSWER_REAL;
+        value.real = st_column_real(row, column);
+        break;
+    case SQLITE_TEXT:
+        value.kind = ST_ANSWER_WORD;
+        value.word = st_column_text(row, column);
+        break;
+    }
+    return value;
+}
+
+static void add_values(st_question *question, const st_statement *row, st_answer *answer)
+{
+    int column = ANSWER_COLUMN_COUNT;
+    if (question->query->per)
+        answer->group = st_column_text_or_null(row, column++);
+    for (size_t i = 0; i < question->value_count; i++)
+        question->values[i] = value_of_column(row, column++, question->values[i].name);
+    answer->values = question->values;
+    answer->value_count = question->value_count;
+}
+
+static st_code answer_question(st_store *store, st_question *question, st_answer_callback *callback, void *context,
+                               st_error *error)
 {
     st_text sql;
     st_text_init(&sql);
     st_statement statement = {0};
-    char session[ST_HASH_TEXT + 1]; // one more than an id: too long a prefix must not match
-    lower_case(query->session, session, sizeof session);
-    st_code code = st_query_sql(query, &sql, error);
+    st_code code = st_question_sql(question, &sql, error);
     if (code == ST_OK)
         code = st_statement_open_once(store, &statement, st_text_string(&sql), "asking it", error);
     st_text_release(&sql);
     if (code != ST_OK)
         return code;
-    bind_named_text(&statement, ":family", query->family);
-    bind_named_text(&statement, ":device", query->device);
-    bind_named_int(&statement, ":cc", query->cc);
-    bind_named_int(&statement, ":sm_count", query->sm_count);
-    bind_named_text(&statement, ":type", query->type);
-    bind_named_text(&statement, ":operation", query->operation);
-    bind_named_int(&statement, ":n", query->n);
-    bind_named_text(&statement, ":cache", query->cache);
-    bind_named_int(&statement, ":since", query->since_ms);
-    bind_named_text(&statement, ":outcomes", query->outcomes);
-    bind_named_text(&statement, ":session", session);
-    bind_named_int(&statement, ":limit",
-                   query->limit > INT64_MAX ? INT64_MAX : (int64_t)query->limit);
+    st_question_bind(&statement, question);
     size_t count = 0;
-    return each_answer(&statement, callback, context, &count, error);
+    return each_answer(&statement, question, callback, context, &count, error);
+}
+
+st_code st_store_query(st_store *store, const st_query *query, st_answer_callback *callback,
+                       void *context, st_error *error)
+{
+    st_question question;
+    st_code code = st_question_read(store, query, &question, error);
+    if (code == ST_OK && query->pareto)
+        code = st_question_pareto(store, &question, error);
+    if (code == ST_OK)
+        code = answer_question(store, &question, callback, context, error);
+    st_question_release(&question);
+    return code;
+}
+
+st_code st_store_knows_family(st_store *store, const char *family, bool *known, st_error *error)
+{
+    st_statement statement;
+    int64_t found = 0;
+    st_code code = st_statement_open(store, &statement, "SELECT EXISTS (SELECT 1 FROM session WHERE family = ?)",
+                                     "looking for a family", error);
+    if (code == ST_OK) {
+        st_bind_text(&statement, family);
+        code = st_statement_number(&statement, &found, NULL, error);
+    }
+    st_statement_close(&statement);
+    *known = found == 1;
+    return code;
 }
 
 // --- ids ---------------------------------------------------------------------------------------------------
@@ -232,7 +408,7 @@ void st_id_prefix(const char *text, char out[ST_HASH_TEXT], bool *valid)
     *valid = length >= 4 && length < ST_HASH_TEXT;
     for (size_t i = 0; i < length && *valid; i++)
         *valid = isxdigit((unsigned char)text[i]) != 0;
-    lower_case(*valid ? text : "", out, ST_HASH_TEXT);
+    st_lower_case(*valid ? text : "", out, ST_HASH_TEXT);
 }
 
 st_code st_key_by_prefix(st_store *store, const char *sql, const char *what, const char *prefix,
@@ -296,7 +472,7 @@ static st_code answers_of(st_store *store, const char *sql, int64_t candidate_ke
     if (code != ST_OK)
         return code;
     st_bind_int(&statement, candidate_key);
-    return each_answer(&statement, callback, context, count, error);
+    return each_answer(&statement, NULL, callback, context, count, error);
 }
 
 st_code st_store_answer_of(st_store *store, int64_t candidate_key, st_answer_callback *callback,

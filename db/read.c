@@ -12,7 +12,7 @@
 // --- measurements ------------------------------------------------------------------------------------------
 const char st_measurements_of_sql[] =
     "SELECT candidate_key, phase, round, cache, median_ns, sm_clock_mhz, memory_clock_mhz,"
-    " temperature_c, power_mw, throttle_reasons, dropped, batch, tick_ns, taken_ms, samples"
+    " temperature_c, power_mw, throttle_reasons, dropped, batch, tick_ns, taken_ms, samples, samples_taken"
     " FROM measurement WHERE candidate_key = ? ORDER BY taken_ms, phase DESC, cache, round";
 
 static st_code measurement_row(const st_statement *statement, st_measurement_callback *callback,
@@ -31,6 +31,7 @@ static st_code measurement_row(const st_statement *statement, st_measurement_cal
         .batch = (int)st_column_int(statement, 11),
         .tick_ns = st_column_real(statement, 12),
         .taken_ms = st_column_int(statement, 13),
+        .samples_taken = st_column_int(statement, 15) > 0 ? st_column_int(statement, 15) : 0,
     };
     st_column_copy(statement, 1, row.phase, sizeof row.phase);
     st_column_copy(statement, 3, row.cache, sizeof row.cache);
@@ -66,8 +67,8 @@ st_code st_store_measurements(st_store *store, int64_t candidate_key,
 
 // --- counters ----------------------------------------------------------------------------------------------
 const char st_counters_of_sql[] =
-    "SELECT f.kind, r.name, v.value FROM profile f"
-    " JOIN counter v ON v.profile_key = f.profile_key JOIN metric r ON r.metric_key = v.metric_key"
+    "SELECT f.kind, r.name, v.value FROM profile f JOIN metric r"
+    " CROSS JOIN counter v ON v.metric_key = r.metric_key AND v.profile_key = f.profile_key"
     " WHERE f.candidate_key = ? ORDER BY f.kind, r.name";
 
 st_code st_store_counters_of(st_store *store, int64_t candidate_key, st_counter_callback *callback,

@@ -77,3 +77,8 @@ st_code st_store_winner(st_store *store, const st_winner_row *row, st_error *err
         code = st_store_finish(store, upsert_winner(store, row, error), error);
     return code;
 }
+
+bool st_backend_is_hardware(const char *backend)
+{
+    return backend && strcmp(backend, "cuda") == 0;
+}

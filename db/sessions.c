@@ -74,7 +74,7 @@ st_code st_store_session_end(st_store *store, int64_t session, st_session_status
         return code;
     code = st_statement_open(
         store, &statement,
-        "UPDATE session SET status = ?2, finished_ms = ?3, summary = coalesce(?4, summary)"
+        "UPDATE session SET status = ?2, finished_ms = max(?3, started_ms), summary = coalesce(?4, summary)"
         " WHERE session_key = ?1 AND status <> 'finished' RETURNING session_key",
         "ending a session", error);
     if (code == ST_OK) {

@@ -30,17 +30,17 @@ st_code st_store_fail(const st_store *store, int rc, const char *doing, st_error
                        "the store %s: %s failed (%s)", path, doing, why);
     case SQLITE_NOMEM:
         return st_fail_memory(error, doing);
+    case SQLITE_INTERRUPT:
+        return st_fail(error, ST_INTERRUPTED, NULL, "interrupted (%s)", doing);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return st_fail(error, ST_FAILED,
-                       "wait until the other program is done, or name another store with --db",
-                       "the store %s stayed locked by another program for %g s (%s)", path,
-                       store->patience_ms / 1000.0, doing);
+    case SQLITE_PROTOCOL: // so many others wanted the lock that SQLite gave up trying
+        return st_waiting_fail(store, doing, error);
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-        return st_fail(error, ST_FAILED,
-                       "move the file away and start a new store, or name another one with --db; "
-                       "`sqlite3 FILE .recover` may save rows",
+        return st_fail(error, ST_DAMAGED,
+                       "keep a copy of the file; simtune db check says what can still be read, simtune db export "
+                       "saves it",
                        "the store %s is damaged or is not a database (%s: %s)", path, doing, why);
     case SQLITE_READONLY:
     case SQLITE_PERM:

@@ -14,6 +14,7 @@
 #include "tuner/base/hash.h"
 #include "tuner/base/text.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,9 +34,13 @@ st_code st_store_begin(st_store *store, st_error *error);
 st_code st_store_commit(st_store *store, st_error *error);
 void st_store_rollback(st_store *store);
 
+// Whether times of this backend are those of hardware ("cuda"). Of others ("emu", "generated") nothing is ever
+// emitted as tuned.
+bool st_backend_is_hardware(const char *backend);
+
 // --- rows that are found or made ---------------------------------------------------------------------------
 typedef struct st_device_row {
-    char uuid[48], name[96], backend[8], pci[24];
+    char uuid[48], name[96], backend[16], pci[24];
     int cc, sm_count;
     int64_t memory_bytes, l2_bytes;  // -1 unknown
     char *facts_json;                // all facts, for years to come; owned by whoever filled the row
@@ -113,6 +118,7 @@ typedef struct st_measurement_row {
     int dropped, batch;
     double tick_ns;
     int64_t taken_ms;     // date
+    int64_t samples_taken; // how many there were before a prune thinned them; 0: all are here. Read only
 } st_measurement_row;
 st_code st_store_measurement(st_store *store, const st_measurement_row *row, st_error *error);
 
@@ -153,7 +159,30 @@ typedef struct st_query {
     const char *outcomes;   // words by comma ("crash,wrong"); NULL: what was measured. Not with best
     bool shipped, own;      // both false: both
     size_t limit;           // 0: no limit
+    const int *archs; size_t arch_count; // any of these; 0: all. Beside cc
+    // A condition in the query dialect of base/expression.h over parameters, axes, facts and counters (db/
+    // query_names.c lists the facts); NULL: none. A row of which it is unknown does not match. Where it names the
+    // outcome (and `outcomes` and best are not given), all candidates are asked, measured or not.
+    const char *where;
+    size_t top;             // the K fastest configurations of each problem, device (or group) and cache; 0: all
+    const char *per;        // "device", "driver", "size", "type": of each of its values the fastest winner (with
+                            // top: the K fastest) of each problem and cache. NULL: no groups
+    const char *pareto;     // "time,max:occupancy": of each problem, device (or group) and cache the configurations
+                            // that no other one beats; less is better unless "max:" is written. NULL: all
+    // Called, when `where` or `pareto` has an unknown name, with each that there is (kind: "parameter", "axis",
+    // "fact", "counter"), before the query fails.
+    void (*unknown)(void *context, const char *kind, const char *name);
+    void *unknown_context;
 } st_query;
+
+// The value of a name in `where` or of a term of `pareto`.
+typedef struct st_answer_value {
+    const char *name;
+    enum { ST_ANSWER_UNKNOWN, ST_ANSWER_INTEGER, ST_ANSWER_REAL, ST_ANSWER_WORD } kind;
+    int64_t integer;
+    double real;
+    const char *word;
+} st_answer_value;
 
 // One candidate with all that tables print. Texts are valid during the callback only.
 typedef struct st_answer {
@@ -173,11 +202,19 @@ typedef struct st_answer {
     int64_t taken_ms;
     size_t sample_count;
     bool is_winner, is_default, shipped;
+    const char *group;                       // with `per`: the value of its group, NULL unknown
+    const st_answer_value *values; size_t value_count; // of `where` and `pareto`
 } st_answer;
 typedef st_code st_answer_callback(void *context, const st_answer *answer, st_error *error);
+// Whether a session, measured or not, is of this family.
+st_code st_store_knows_family(st_store *store, const char *family, bool *known, st_error *error);
+// Makes questions end with ST_INTERRUPTED soon after *stop became true; NULL: never.
+void st_store_stop_when(st_store *store, const volatile sig_atomic_t *stop);
 // Winners (best) or all measured candidates (one answer a candidate and state of the cache), by family,
 // device, problem, cache; then winners newest first, candidates fastest first. With `outcomes` one answer a
 // candidate, measured or not, with cache "" and no time, by family, device, problem, outcome, configuration.
+// With `per` groups stand before all else; with top, per and pareto only correct candidates with a time count,
+// each configuration once, by its newest measurement.
 // Texts are "" when unknown; detail, ties_json and note are NULL when there is none.
 st_code st_store_query(st_store *store, const st_query *query, st_answer_callback *callback,
                        void *context, st_error *error);

@@ -5,9 +5,11 @@
 #ifndef SIMTUNE_DB_STORE_INTERNAL_H
 #define SIMTUNE_DB_STORE_INTERNAL_H
 
+#include "db/locking.h"
 #include "db/store.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #define ST_STORE_PATIENCE_MS 30000     // how long other writers are waited for
 #define ST_APPLICATION_ID 0x53494D54   // "SIMT", in the header of every store
@@ -19,15 +21,43 @@ typedef struct st_cached_statement {
     bool in_use;
 } st_cached_statement;
 
+// Waiting for other programs (waiting.c). Seconds are of st_clock_seconds.
+typedef struct st_waiting {
+    st_store_listener listener;
+    int times;             // patience is so many times patience_ms
+    double began, say_at, stopping_since;
+    double longest;        // of all waits, for tests and reports
+    bool said, stopped;
+    bool for_readers;      // a checkpoint waits, not a writer
+    double moment;         // a wait that is longer is said
+    int page_bytes;
+    int64_t wal_most;      // bytes of the log from which a checkpoint waits for readers
+    int64_t checkpoint_at; // no checkpoint that waits before the log has so many bytes
+    unsigned random;
+} st_waiting;
+
+typedef struct st_file_identity {
+    dev_t device;
+    ino_t inode; // 0: not known yet
+} st_file_identity;
+
 struct st_store {
     sqlite3 *db;
     char *path;
     st_store_mode mode;
     int patience_ms;
     int depth;   // of st_store_begin
+    bool has_query_functions; // query_names.c
     bool doomed; // an inner step could not be undone: the outer transaction must not be committed
     st_cached_statement cached[ST_CACHED_STATEMENTS];
     size_t cached_count;
+    st_waiting waiting;
+    st_file_place place;     // looked at when opened for writing
+    char journal[12];   // chosen when opened for writing: "wal", "truncate"; else ""
+    st_file_identity main_file, wal_file, shm_file;
+    int running_fd;     // of the claims, -1: not open
+    bool is_listed;     // among the stores that this process has open
+    st_store *next_open;
 };
 
 // --- migrations.c ----------------------------------------------------------------------------------------
@@ -39,6 +69,7 @@ typedef struct st_migration {
 extern const st_migration st_migrations[];
 extern const size_t st_migration_count;
 extern const char st_schema_1_tables[], st_schema_1_views[]; // schema.c
+extern const char st_schema_2_tables[], st_schema_2_views[]; // schema_2.c
 
 typedef enum st_schema_state {
     ST_SCHEMA_EMPTY,   // a new file: no version, no table
@@ -78,6 +109,33 @@ st_code st_open_for_reading(st_store *store, st_error *error);
 st_code st_open_for_writing(st_store *store, st_error *error);
 // Replaces store->db by a copy of it in memory.
 st_code st_open_copy_in_memory(st_store *store, st_error *error);
+
+// --- locking.c, waiting.c, place.c, claims.c: several programs on one file ---------------------------------
+bool st_locking_is_open(const struct stat *status); // by this process
+void st_locking_opened(st_store *store);            // enters it among the open ones, once it has its file
+void st_locking_closed(st_store *store);
+st_code st_locking_choose_journal(st_store *store, st_error *error);
+// Whether the open files are still those that their names lead to. In a transaction.
+st_code st_locking_check(st_store *store, st_error *error);
+st_code st_waiting_patience(int *patience_ms, st_error *error); // of SIMTUNE_DB_PATIENCE
+void st_waiting_begin(st_store *store);   // of a new struct
+void st_waiting_install(st_store *store); // on its connection
+// Waits a little before another try, `times_before` were made; false: it is over.
+bool st_waiting_again(st_store *store, int times_before);
+st_code st_waiting_fail(const st_store *store, const char *doing, st_error *error);
+void st_waiting_holder(const st_store *store, char *out, size_t capacity); // "process 12 (simtune …)"
+st_code st_waiting_use_checkpoints(st_store *store, st_error *error);
+st_code st_place_look(const char *path, st_file_place *out, st_error *error);
+st_code st_place_try(const char *store_path, st_file_place *place, st_error *error);
+bool st_place_has_locks(const st_file_place *place);
+bool st_place_locks_readers(const char *path, const st_file_place *place);
+bool st_place_wants_log(const st_file_place *place);
+bool st_place_is_trusted(void); // SIMTUNE_DB_LOCKS=trust
+const char *st_place_by_magic(unsigned magic, bool *shared); // "" for this machine's own
+bool st_place_name_is_shared(const char *name);
+bool st_place_read_mount(const char *line, uint64_t mount, unsigned device_major, unsigned device_minor,
+                         st_file_place *out);
+void st_claims_close(st_store *store);
 
 // --- statement.c -------------------------------------------------------------------------------------------
 // A statement in use. Binding never fails on the spot: the first failure is kept and reported by the
@@ -157,7 +215,7 @@ double *st_samples_decode(const void *blob, size_t bytes, size_t *count);
 
 // --- query.c -----------------------------------------------------------------------------------------------
 // The statement of a query, as text; the tests look at its plan.
-st_code st_query_sql(const st_query *query, st_text *sql, st_error *error);
+st_code st_query_sql(st_store *store, const st_query *query, st_text *sql, st_error *error);
 extern const char st_answer_of_sql[], st_candidates_of_session_sql[], st_measurements_of_sql[],
     st_counters_of_sql[];
 // A prefix of a stable id: 4 to 32 hex digits, made lower case. *valid false for anything else.

@@ -308,6 +308,50 @@ static void import_changed_fails(const st_text *good, const char *from, const ch
     import_fails(in_folder("changed.gz"), message);
 }
 
+// Baselines and acknowledgements: only with the sessions that they are about, and only then is the file of a version
+// that earlier programs refuse.
+static void marks_go_with_their_sessions(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    char ids[2][ST_HASH_TEXT], sql[600];
+    size_t added;
+    st_store *store = open_store(":memory:", ST_STORE_WRITE), *to = open_store(":memory:", ST_STORE_WRITE);
+    fill(store, ids);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO baseline SELECT session_key, 1790000000000, 'the \"first\"' FROM session WHERE session_id = '%s';"
+             "INSERT INTO acknowledgement (acknowledgement_id, baseline_key, session_key, problem_key, cache, reason,"
+             " acknowledged_ms) SELECT '0123456789abcdef0123456789abcdef', b.session_key, s.session_key, p.problem_key,"
+             " 'cold', 'colder card', 1790000000001 FROM baseline b, session s, problem p WHERE s.session_id = '%s'",
+             ids[0], ids[1]);
+    assert_int_equal(sqlite3_exec(store->db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_ok(st_history_export(store, NULL, in_folder("marks.gz"), &error), error);
+    st_text text = unzip(in_folder("marks.gz"));
+    assert_true(st_text_starts(text.data, "{\"format\":\"simtune-history\",\"version\":2}\n"));
+    st_text_release(&text);
+    for (int again = 0; again < 2; again++) {
+        assert_ok(st_history_import(to, in_folder("marks.gz"), false, &added, &error), error);
+        assert_true(again ? added == 0 : added > 0);
+        assert_int_equal(number(to, "SELECT count(*) FROM simtune_baselines WHERE note = 'the \"first\"'"
+                                    " AND marked_ms = 1790000000000"), 1);
+        assert_int_equal(number(to, "SELECT count(*) FROM simtune_acknowledgements a JOIN simtune_baselines b"
+                                    " ON b.session_id = a.baseline_id WHERE reason = 'colder card' AND author IS NULL"
+                                    " AND acknowledgement_id = '0123456789abcdef0123456789abcdef' AND cache = 'cold'"), 1);
+    }
+    assert_ok(st_history_export(to, NULL, in_folder("marks2.gz"), &error), error);
+    assert_true(same_files(in_folder("marks.gz"), in_folder("marks2.gz")));
+    // The second session alone: the baseline is not there, so the acknowledgement cannot be.
+    const char *const one[] = {ids[1], NULL};
+    assert_ok(st_history_export(store, one, in_folder("one.gz"), &error), error);
+    text = unzip(in_folder("one.gz"));
+    assert_true(st_text_starts(text.data, "{\"format\":\"simtune-history\",\"version\":1}\n"));
+    assert_null(strstr(text.data, "acknowledgement"));
+    st_text_release(&text);
+    assert_sound(to);
+    st_store_close(store);
+    st_store_close(to);
+}
+
 static void damaged_files_are_refused_whole(void **state)
 {
     (void)state;
@@ -347,8 +391,8 @@ static void damaged_files_are_refused_whole(void **state)
     zip(in_folder("list.gz"), "[1]\n");
     import_fails(in_folder("list.gz"), "not a history file");
     import_changed_fails(&text, "simtune-history", "other-history", "not a history file");
-    import_changed_fails(&text, "\"version\":1", "\"version\":2",
-                         "version 2; this simtune reads versions up to 1");
+    import_changed_fails(&text, "\"version\":1", "\"version\":3",
+                         "version 3; this simtune reads versions up to 2");
     import_changed_fails(&text, "\"version\":1", "\"version\":\"1\"", "version");
     import_changed_fails(&text, "\"rows\":15", "\"rows\":14", "14 rows, but there are 15");
     import_changed_fails(&text, "\"row\":\"winner\"", "\"row\":\"loser\"",
@@ -366,7 +410,7 @@ static void damaged_files_are_refused_whole(void **state)
                          "not a list of objects");
     import_changed_fails(&text, "\"dram_throughput\":0.93", "\"dram_throughput\":\"x\"",
                          "not a number");
-    import_changed_fails(&text, "\"backend\":\"cuda\"", "\"backend\":\"cudacudacuda\"", "too long");
+    import_changed_fails(&text, "\"backend\":\"cuda\"", "\"backend\":\"a backend of other stores\"", "too long");
     import_changed_fails(&text, "\"uuid\":\"GPU-1\"", "\"uuid\":\"GPU-9\"", "refers to a device");
     import_changed_fails(&text, "\"problem\":\"T=f32", "\"problem\":\"T=f64",
                          "refers to a problem");
@@ -458,6 +502,7 @@ int main(void)
         cmocka_unit_test(shipped_sessions_are_never_resumed),
         cmocka_unit_test(own_rows_are_left_alone),
         cmocka_unit_test(the_file_is_readable_and_has_no_date),
+        cmocka_unit_test(marks_go_with_their_sessions),
         cmocka_unit_test(damaged_files_are_refused_whole),
         cmocka_unit_test(exports_that_fail_leave_the_old_file),
         cmocka_unit_test(a_reader_can_export_and_stays_a_reader),

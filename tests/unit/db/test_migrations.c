@@ -30,7 +30,8 @@ static void make_old(const char *path)
     st_error error = {0};
     st_session_row session;
     int64_t problem, candidate;
-    st_store *store = open_store(path, ST_STORE_WRITE);
+    st_store *store;
+    assert_ok(open_with(path, ST_STORE_WRITE, two, 1, &store, &error), error);
     assert_ok(add_session(store, "reduce", "GPU-1", "580", &session, &error), error);
     assert_ok(add_candidate(store, &session, 8, "BLOCK=1", 5, &problem, &candidate, &error), error);
     st_store_close(store);
@@ -183,7 +184,7 @@ static void a_failed_migration_changes_nothing(void **state)
         open_with(in_folder("fails.db"), ST_STORE_WRITE, two_dangling, 2, &store, &error),
         ST_FAILED);
     assert_non_null(strstr(error.what, "session refers to a row that is not there"));
-    store = open_store(in_folder("fails.db"), ST_STORE_WRITE);
+    assert_ok(open_with(in_folder("fails.db"), ST_STORE_WRITE, two, 1, &store, &error), error);
     assert_int_equal(number(store, "PRAGMA user_version"), 1);
     assert_int_equal(number(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"), 0);
     assert_int_equal(number(store, "SELECT count(*) FROM device"), 1);

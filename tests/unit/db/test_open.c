@@ -61,7 +61,7 @@ static void a_torn_file_is_said_to_be_damaged(void **state)
     fwrite(noise, 1, sizeof noise, file);
     fclose(file);
     for (int mode = ST_STORE_READ; mode <= ST_STORE_WRITE; mode++) {
-        assert_int_equal(try_open(in_folder("torn.db"), (st_store_mode)mode, &error), ST_FAILED);
+        assert_int_equal(try_open(in_folder("torn.db"), (st_store_mode)mode, &error), ST_DAMAGED);
         assert_non_null(strstr(error.what, "damaged"));
     }
 }

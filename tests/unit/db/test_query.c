@@ -428,7 +428,7 @@ static void check_query(st_store *store, st_query query)
 {
     st_text sql;
     st_text_init(&sql);
-    assert_int_equal(st_query_sql(&query, &sql, NULL), ST_OK);
+    assert_int_equal(st_query_sql(store, &query, &sql, NULL), ST_OK);
     assert_plan(store, sql.data, query.best);
     st_text_release(&sql);
 }
@@ -510,7 +510,7 @@ static int steps_of_best(int sessions)
     st_text sql;
     st_text_init(&sql);
     sqlite3_stmt *statement;
-    assert_int_equal(st_query_sql(&query, &sql, NULL), ST_OK);
+    assert_int_equal(st_query_sql(store, &query, &sql, NULL), ST_OK);
     assert_int_equal(sqlite3_prepare_v2(store->db, sql.data, -1, &statement, NULL), SQLITE_OK);
     sqlite3_bind_text(statement, sqlite3_bind_parameter_index(statement, ":family"), "reduce", -1, SQLITE_STATIC);
     while (sqlite3_step(statement) == SQLITE_ROW)
