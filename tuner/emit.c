@@ -166,11 +166,10 @@ static st_code add_choices(st_emit_model *model, st_text *out, st_error *error)
     return code;
 }
 
-static void add_host_includes(const st_emit_model *model, st_text *out)
+// Of the types that stand in the functions' arguments.
+static void add_type_includes(const st_emit_model *model, st_text *out)
 {
     bool listed[ST_TYPE_COUNT] = {false};
-    st_text_add(out, "#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)\n"
-                     "#include <atomic>\n#include <cuda_runtime.h>\n");
     for (size_t f = 0; f < model->function_count; f++) {
         const st_choice *choice = st_emit_row_choice(model, &model->functions[f], 0);
         for (size_t i = 0; i < model->functions[f].argument_count; i++) {
@@ -188,7 +187,44 @@ static void add_host_includes(const st_emit_model *model, st_text *out)
             listed[id] = true;
         }
     }
+}
+
+static void add_host_includes(const st_emit_model *model, st_text *out)
+{
+    st_text_add(out, "#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)\n"
+                     "#include <atomic>\n#include <cuda_runtime.h>\n");
+    add_type_includes(model, out);
     st_text_add(out, "#endif\n\n");
+}
+
+// --- in two files --------------------------------------------------------------------------------
+
+#define HAS_RUNTIME "SIMTUNE_HAS_RUNTIME_" ST_EMIT_HASH_PLACE
+
+// C++ with the runtime's headers at hand sees the functions; C, and C++ without CUDA, what is below.
+static void add_declarations(const st_emit_model *model, st_text *out)
+{
+    st_text_add(out, "#if defined(__cplusplus) && !defined(__CUDACC_RTC__)\n"
+                     "#if defined(__CUDACC__)\n#define " HAS_RUNTIME "\n"
+                     "#elif defined(__has_include)\n#if __has_include(<cuda_runtime_api.h>)\n#define " HAS_RUNTIME
+                     "\n#endif\n#endif\n#endif\n#ifdef " HAS_RUNTIME "\n#include <cuda_runtime_api.h>\n");
+    add_type_includes(model, out);
+    st_text_add(out, "namespace simtune_" ST_EMIT_HASH_PLACE " {\n");
+    for (size_t i = 0; i < model->function_count; i++) {
+        st_text_addf(out, "cudaError_t %s(", model->functions[i].full);
+        st_emit_parameters(model, &model->functions[i], true, out);
+        st_text_add(out, ");\n");
+    }
+    st_text_add(out, "} // namespace simtune_" ST_EMIT_HASH_PLACE "\n#endif\n\n");
+}
+
+static void add_definition(const st_emit_model *model, const st_emit_function *function, st_text *out)
+{
+    st_text_addf(out, "\ncudaError_t %s(", function->full);
+    st_emit_parameters(model, function, true, out);
+    st_text_addf(out, ")\n{\n    return host::%s(", function->full);
+    st_emit_parameters(model, function, false, out);
+    st_text_add(out, ");\n}\n");
 }
 
 static st_code add_host(st_emit_model *model, st_text *out, st_error *error)
@@ -201,7 +237,10 @@ static st_code add_host(st_emit_model *model, st_text *out, st_error *error)
         code = st_emit_host_function(model, &model->functions[i], out, error);
     st_text_add(out, "} // namespace host\n");
     for (size_t i = 0; i < model->function_count; i++)
-        st_text_addf(out, "using host::%s;\n", model->functions[i].full);
+        if (model->split)
+            add_definition(model, &model->functions[i], out);
+        else
+            st_text_addf(out, "using host::%s;\n", model->functions[i].full);
     st_text_add(out, "} // namespace simtune_" ST_EMIT_HASH_PLACE "\n#endif\n\n");
     return code;
 }
@@ -219,7 +258,7 @@ static void add_global_names(const st_emit_model *model, st_text *out)
     st_emit_constants(model, out);
     st_text_add(out, "#if defined(__cplusplus) && !defined(__CUDACC_RTC__)\n");
     add_using(model, "_config", out);
-    st_text_add(out, "#if defined(__CUDACC__)\n");
+    st_text_add(out, model->split ? "#ifdef " HAS_RUNTIME "\n" : "#if defined(__CUDACC__)\n");
     add_using(model, "", out);
     st_text_add(out, "#endif\n#endif\n#endif\n\n");
 }
@@ -258,6 +297,29 @@ static void add_message(const char *warning, const st_emit_model *model, st_text
 
 // --- the whole -----------------------------------------------------------------------------------
 
+// What runs: kernels, and the host functions that launch them.
+static st_code add_code(st_emit_model *model, st_emit_kernels *kernels, st_text *out, st_error *error)
+{
+    add_kernels(model, kernels, out);
+    return add_host(model, out, error);
+}
+
+static st_code print_source(st_emit_model *model, st_emit_kernels *kernels, const char *header_name, st_text *out,
+                            st_error *error)
+{
+    st_text_addf(out,
+                 "// SPDX-License-Identifier: 0BSD\n"
+                 "// Kernels and host functions of the family %s, for %s, which says what they are and where they\n"
+                 "// come from. To be compiled once, by a CUDA compiler.\n"
+                 "#define SIMTUNE_NAMESPACE_ONLY\n#include \"%s\"\n"
+                 "#ifndef SIMTUNE_%s_H_" ST_EMIT_HASH_PLACE "\n#error \"%s is not the one that was made with this file: "
+                 "make both anew\"\n#endif\n",
+                 model->tmpl->family, header_name, header_name, model->upper, header_name);
+    add_host_includes(model, out);
+    st_code code = add_code(model, kernels, out, error);
+    return code ? code : out->failed ? st_fail_memory(error, "printing a header") : ST_OK;
+}
+
 static st_code print_header(st_emit_model *model, st_emit_kernels *kernels, st_text *out,
                             st_error *error)
 {
@@ -273,13 +335,16 @@ static st_code print_header(st_emit_model *model, st_emit_kernels *kernels, st_t
         add_message(st_text_string(&warning), model, out);
     out->failed |= warning.failed;
     st_text_release(&warning);
-    add_host_includes(model, out);
+    if (!model->split)
+        add_host_includes(model, out);
     st_text_add(out, config_text);
     st_code code = add_choices(model, out, error);
     if (code)
         return code;
-    add_kernels(model, kernels, out);
-    code = add_host(model, out, error);
+    if (model->split)
+        add_declarations(model, out);
+    else
+        code = add_code(model, kernels, out, error);
     if (code)
         return code;
     add_global_names(model, out);
@@ -288,43 +353,69 @@ static st_code print_header(st_emit_model *model, st_emit_kernels *kernels, st_t
 }
 
 // H2: the hash of the text with its place held takes that place.
-static void fill_hash(const st_text *draft, st_text *out)
+static void fill_hash(const char *hash, const st_text *draft, st_text *out)
 {
-    char hash[ST_HASH_TEXT];
-    st_hash_of(draft->data, draft->length, hash);
-    hash[8] = '\0';
-    const char *at = draft->data;
+    const char *at = st_text_string(draft);
     for (const char *place; (place = strstr(at, ST_EMIT_HASH_PLACE)) != NULL;) {
         st_text_add_bytes(out, at, (size_t)(place - at));
-        st_text_add(out, hash);
+        st_text_add_bytes(out, hash, 8);
         at = place + sizeof ST_EMIT_HASH_PLACE - 1;
     }
     st_text_add(out, at);
 }
 
-st_code st_emit_header(const st_template *tmpl, const st_choice *choices, size_t count,
-                       const st_emit_options *options, st_text *out, st_error *error)
+// Both texts have the hash of both. `source` NULL: one file.
+static st_code print(st_emit_model *model, st_emit_kernels *kernels, const char *header_name, st_text *header,
+                     st_text *source, st_error *error)
 {
-    static const st_emit_options none = {NULL, false, NULL};
+    st_text drafts[2], whole;
+    char hash[ST_HASH_TEXT];
+    st_text_init(&drafts[0]);
+    st_text_init(&drafts[1]);
+    st_text_init(&whole);
+    st_code code = print_header(model, kernels, &drafts[0], error);
+    if (!code && source)
+        code = print_source(model, kernels, header_name, &drafts[1], error);
+    st_text_add(&whole, st_text_string(&drafts[0]));
+    st_text_add(&whole, st_text_string(&drafts[1]));
+    if (!code) {
+        st_hash_of(st_text_string(&whole), whole.length, hash);
+        fill_hash(hash, &drafts[0], header);
+        if (source)
+            fill_hash(hash, &drafts[1], source);
+        if (whole.failed || header->failed || (source && source->failed))
+            code = st_fail_memory(error, "printing a header");
+    }
+    st_text_release(&drafts[0]);
+    st_text_release(&drafts[1]);
+    st_text_release(&whole);
+    return code;
+}
+
+st_code st_emit_split(const st_template *tmpl, const st_choice *choices, size_t count,
+                      const st_emit_options *options, const char *header_name, st_text *header, st_text *source,
+                      st_error *error)
+{
+    static const st_emit_options none = {0};
     st_emit_model model;
     st_code code =
         st_emit_model_make(tmpl, choices, count, options ? options : &none, &model, error);
     if (code)
         return code;
     st_emit_kernels kernels;
+    model.split = source != NULL;
     code = st_emit_kernels_make(tmpl, "simtune_" ST_EMIT_HASH_PLACE, true, &kernels, error);
     if (!code) {
         model.in_namespace = kernels.has_namespace;
-        st_text draft;
-        st_text_init(&draft);
-        code = print_header(&model, &kernels, &draft, error);
-        if (!code)
-            fill_hash(&draft, out);
-        if (!code && out->failed)
-            code = st_fail_memory(error, "printing a header");
-        st_text_release(&draft);
+        code = print(&model, &kernels, header_name, header, source, error);
         st_emit_kernels_release(&kernels);
     }
     st_emit_model_release(&model);
     return code;
+}
+
+st_code st_emit_header(const st_template *tmpl, const st_choice *choices, size_t count,
+                       const st_emit_options *options, st_text *out, st_error *error)
+{
+    return st_emit_split(tmpl, choices, count, options, NULL, out, NULL, error);
 }

@@ -25,23 +25,37 @@ typedef struct st_choice {
     bool deterministic;
     bool predicted;           // no measurement behind it
     bool emulated;
+    bool shipped;             // from the history that ships, not measured by this user
 } st_choice;
 
 typedef struct st_emit_options {
     const char *cache;        // "cold" or "warm": what the choices were made by
     bool not_tuned_here;      // first line says so
     const char *command;      // that would make it again
+    bool split;               // kernels go into a .cu beside the header (st_header_publish)
+    bool alone;               // an existing header's other classes are not kept (st_header_publish)
 } st_emit_options;
 
 // Choices in any order; they are sorted (type, operation, class, n). At least one.
 st_code st_emit_header(const st_template *tmpl, const st_choice *choices, size_t count,
                        const st_emit_options *options, st_text *out, st_error *error);
+// The same in two files: the header with constants, choice and declarations, and a .cu with kernels and host functions
+// that includes it by `header_name` and is compiled once. Both have one hash.
+st_code st_emit_split(const st_template *tmpl, const st_choice *choices, size_t count,
+                      const st_emit_options *options, const char *header_name, st_text *header, st_text *source,
+                      st_error *error);
 // Reads the provenance block of a header made earlier back into choices (for adding a second device to
 // the same file): only classes other than `except` (may be NULL). `*choices` is st_free'd by the caller.
 // ST_NOTHING when the file is absent; ST_FAILED when it is not one of ours or from a newer simtune;
 // ST_STALE when it was made from another template.
 st_code st_emit_read(const st_template *tmpl, const char *path, const st_device_class *except,
                      st_choice **choices, size_t *count, st_error *error);
+// The first line of that block alone, without the template: whose header it is. ST_NOTHING and ST_FAILED as above.
+typedef struct st_emit_head {
+    char family[64], template_hash[ST_HASH_TEXT], cache[8]; // "" unknown
+    int64_t rows;
+} st_emit_head;
+st_code st_emit_read_head(const char *path, st_emit_head *out, st_error *error);
 // A standalone program for one candidate: source text plus, in its first comment, nvcc and ncu lines.
 st_code st_emit_repro(const st_template *tmpl, const st_choice *choice, const st_device_facts *device,
                       st_text *out, st_error *error);

@@ -107,17 +107,25 @@ static const char licence_text[] =
     "//\n";
 // clang-format on
 
+void st_emit_parameters(const st_emit_model *model, const st_emit_function *function, bool types, st_text *out)
+{
+    st_text_addf(out, "%stemp, %stemp_bytes", types ? "void *" : "", types ? "size_t *" : "");
+    for (size_t i = 0; i < function->argument_count; i++) {
+        st_text_add(out, ", ");
+        if (types)
+            st_emit_argument_type(model, function, &function->arguments[i], out);
+        st_text_add(out, st_emit_argument_name(model, &function->arguments[i]));
+    }
+    st_text_addf(out, ", %sstream", types ? "cudaStream_t " : "");
+}
+
 static void add_prototype(const st_emit_model *model, const st_emit_function *function,
                           st_text *out)
 {
     const st_template *tmpl = model->tmpl;
-    st_text_addf(out, "//     cudaError_t %s(void *temp, size_t *temp_bytes", function->full);
-    for (size_t i = 0; i < function->argument_count; i++) {
-        st_text_add(out, ", ");
-        st_emit_argument_type(model, function, &function->arguments[i], out);
-        st_text_add(out, st_emit_argument_name(model, &function->arguments[i]));
-    }
-    st_text_add(out, ", cudaStream_t stream);\n");
+    st_text_addf(out, "//     cudaError_t %s(", function->full);
+    st_emit_parameters(model, function, true, out);
+    st_text_add(out, ");\n");
     for (size_t i = 0; i < tmpl->in_place_count; i++)
         if (st_emit_in_place(model, function, &tmpl->in_places[i]))
             st_text_addf(out, "//         %s and %s may be the same memory\n",
@@ -136,7 +144,10 @@ static void add_usage(const st_emit_model *model, st_text *out)
         st_emit_comment(model->options->command, out);
         st_text_add(out, "\n");
     }
-    st_text_add(out, "//\n// With a CUDA compiler (C++11 and later):\n");
+    if (model->split)
+        st_text_addf(out, "//\n// In C++11 and later; the functions are compiled once, in %s.cu:\n", model->base);
+    else
+        st_text_add(out, "//\n// With a CUDA compiler (C++11 and later):\n");
     for (size_t i = 0; i < model->function_count; i++)
         add_prototype(model, &model->functions[i], out);
     st_text_addf(

@@ -5,6 +5,8 @@
 
 #include "tuner/emit.h"
 
+#include <jansson.h>
+
 // --- what is known of the names of an expression while it is printed (emit_values.c) -------------
 typedef enum st_emit_kind {
     ST_EMIT_UNKNOWN, // not to be printed: the caller's program would not have it
@@ -130,6 +132,7 @@ typedef struct st_emit_model {
     bool given[ST_MAX_AXES]; // size axes that are arguments
     int size_axes[ST_MAX_AXES]; size_t size_count; // those, in the order of the file
     bool fact_used[32];
+    bool split;              // kernels and host functions go into a file of their own (st_emit_split)
     bool in_namespace;       // the kernels stand in namespace simtune: they are right for every size
 } st_emit_model;
 st_code st_emit_model_make(const st_template *tmpl, const st_choice *choices, size_t count,
@@ -167,6 +170,11 @@ bool st_emit_in_place(const st_emit_model *model, const st_emit_function *functi
 // Type of a buffer's elements for a problem.
 st_type_id st_emit_buffer_type(const st_template *tmpl, const st_problem *problem,
                                const st_buffer *buffer);
+// choice_json.c. NULL: no memory. What is read: ST_USAGE, ST_FAILED or ST_NOTHING with what is wrong.
+json_t *st_choice_to_json(const st_template *tmpl, const st_choice *choice);
+st_code st_choice_from_json(const st_template *tmpl, const json_t *object, st_choice *out, st_error *error);
+// "void *temp, size_t *temp_bytes, const float *in, …, cudaStream_t stream"; without types: as a call passes them.
+void st_emit_parameters(const st_emit_model *model, const st_emit_function *function, bool types, st_text *out);
 // emit_provenance.c
 void st_emit_provenance(const st_emit_model *model, st_text *out);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tuner/publish.h"
 
+#include "db/exchange.h"
+#include "db/generate.h"
 #include "tuner/base/memory.h"
 
 #include <math.h>
@@ -12,7 +14,7 @@ typedef struct collecting {
     const st_template *tmpl;
     const st_publish *wanted;
     st_choice *choices;
-    size_t count, capacity, stale, emulated;
+    size_t count, capacity, stale, emulated, generated, imported;
 } collecting;
 
 static bool type_wanted(const st_publish *wanted, const char *type)
@@ -43,10 +45,19 @@ static st_code collect(void *context, const st_answer *answer, st_error *error)
 {
     collecting *all = context;
     st_choice choice = {.device_class = {answer->cc, answer->sm_count}};
-    bool is_emulated = answer->backend && strcmp(answer->backend, "emu") == 0;
+    bool is_emulated = !st_backend_is_hardware(answer->backend);
+    bool is_generated = st_text_equal(answer->backend, ST_GENERATED_BACKEND);
     if (!answer->is_winner || !type_wanted(all->wanted, answer->type) ||
         !st_text_equal(answer->cache, all->wanted->cache))
         return ST_OK;
+    if (is_generated) { // not even as emulated: nobody ran it
+        all->generated++;
+        return ST_OK;
+    }
+    if (st_text_equal(answer->backend, ST_IMPORTED_BACKEND)) { // other tools measure and verify in other ways
+        all->imported++;
+        return ST_OK;
+    }
     if (is_emulated && !all->wanted->allow_emulated) {
         all->emulated++;
         return ST_OK;
@@ -77,6 +88,7 @@ static st_code collect(void *context, const st_answer *answer, st_error *error)
     choice.tied = answer->tied;
     choice.deterministic = answer->deterministic == 1;
     choice.emulated = is_emulated;
+    choice.shipped = answer->shipped;
     st_choice *choices = st_grow(all->choices, &all->capacity, all->count + 1, sizeof *choices);
     if (!choices)
         return st_fail_memory(error, "collecting winners");
@@ -115,6 +127,12 @@ st_code st_choices_from_store(st_store *store, const st_template *tmpl, const st
         else if (all.emulated)
             code = st_fail(error, ST_NOTHING, "tune on a GPU, or allow it with --allow-emulated",
                            "the winners of %s in the store come from the emulated device", tmpl->family);
+        else if (all.generated)
+            code = st_fail(error, ST_NOTHING, "tune on a GPU, or name another store with --db",
+                           "the winners of %s in the store were generated, not measured", tmpl->family);
+        else if (all.imported)
+            code = st_fail(error, ST_NOTHING, "tune on a GPU: what other tools measured is never emitted as tuned",
+                           "the winners of %s in the store were imported from other tools' files", tmpl->family);
         else
             code = st_fail(error, ST_NOTHING, "tune it on such a device, or ask simtune query what is known",
                            "the store knows no winner of %s for this", tmpl->family);
@@ -152,18 +170,55 @@ static bool replaced(const st_choice *old, const st_choice *choices, size_t coun
     return false;
 }
 
+// X.cu of X.h
+static void source_path(const st_text *header, st_text *out)
+{
+    st_text_add_bytes(out, st_text_string(header), header->length > 2 ? header->length - 2 : 0);
+    st_text_add(out, ".cu");
+}
+
+static const char *file_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// The source first: a header without the source that belongs to it would not link.
+static st_code write_files(const st_template *tmpl, const st_choice *choices, size_t count,
+                           const st_emit_options *options, const st_text *path, bool *changed, st_error *error)
+{
+    st_text header, source, beside;
+    bool source_changed = false;
+    st_text_init(&header);
+    st_text_init(&source);
+    st_text_init(&beside);
+    source_path(path, &beside);
+    st_code code = st_emit_split(tmpl, choices, count, options, file_of(st_text_string(path)), &header,
+                                 options->split ? &source : NULL, error);
+    if (code == ST_OK && options->split)
+        code = st_text_write_file(st_text_string(&beside), st_text_string(&source), source.length, &source_changed,
+                                  error);
+    if (code == ST_OK)
+        code = st_text_write_file(st_text_string(path), st_text_string(&header), header.length, changed, error);
+    if (code == ST_OK)
+        *changed = *changed || source_changed;
+    st_text_release(&header);
+    st_text_release(&source);
+    st_text_release(&beside);
+    return code;
+}
+
 st_code st_header_publish(const st_template *tmpl, const st_choice *choices, size_t count,
                           const st_emit_options *options, const char *place, st_text *path, bool *changed,
                           st_error *error)
 {
     st_choice *old = NULL;
     size_t old_count = 0, all_count = 0;
-    st_text text;
-    st_text_init(&text);
     header_path(tmpl, place, path);
     st_error why = {0};
+    // Also where nothing of it is kept: a file that is not ours is not written over.
     st_code code = st_emit_read(tmpl, st_text_string(path), NULL, &old, &old_count, &why);
-    if (code == ST_NOTHING || code == ST_STALE) { // none yet, or of an older template: made anew
+    if (code == ST_NOTHING || code == ST_STALE || (code == ST_OK && options->alone)) { // none, or of an older template
         code = ST_OK;
         old_count = 0;
     } else if (code != ST_OK && error)
@@ -177,11 +232,8 @@ st_code st_header_publish(const st_template *tmpl, const st_choice *choices, siz
         for (size_t i = 0; i < old_count; i++)
             if (!replaced(&old[i], choices, count, tmpl->axis_count))
                 all[all_count++] = old[i];
-        code = st_emit_header(tmpl, all, all_count, options, &text, error);
+        code = write_files(tmpl, all, all_count, options, path, changed, error);
     }
-    if (code == ST_OK)
-        code = st_text_write_file(st_text_string(path), st_text_string(&text), text.length, changed, error);
-    st_text_release(&text);
     st_free(all);
     st_free(old);
     return code;

@@ -25,7 +25,8 @@ st_code st_choices_from_store(st_store *store, const st_template *tmpl, const st
                               st_error *error);
 
 // Writes simtune_FAMILY.h into `place` (a folder, or a file name that ends in .h; NULL: here), keeping the
-// classes of an existing header of ours that `choices` does not have. `path` gets the file's name.
+// classes of an existing header of ours that `choices` does not have, unless options->alone. With options->split the
+// kernels go into a .cu of the same name beside it. `path` gets the file's name.
 st_code st_header_publish(const st_template *tmpl, const st_choice *choices, size_t count,
                           const st_emit_options *options, const char *place, st_text *path, bool *changed,
                           st_error *error);

@@ -174,7 +174,7 @@ static st_code add_fill_line(st_loader *loader, size_t buffer, st_fill_line **ou
 
 static st_code read_line_head(st_loader *loader, const char *head, st_expression *when) {
     st_template *t = loader->tmpl;
-    char name[128];
+    char name[128] = "";
     int buffer = st_next_token(&head, name, sizeof name) ? st_template_buffer(t, name) : -1;
     st_fill_line *line;
     if (buffer < 0) {

@@ -116,7 +116,7 @@ int main(int argc, char **argv)
         add_row(argv[i], argv[3]);
     st_text text;
     st_text_init(&text);
-    const st_emit_options options = {"cold", false, "make_header"};
+    const st_emit_options options = {.cache = "cold", .command = "make_header"};
     if (st_emit_header(tmpl, choices, count, &options, &text, &error))
         stop("emission");
     if (st_text_write_file(argv[2], text.data, text.length, NULL, &error))

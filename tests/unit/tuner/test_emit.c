@@ -99,7 +99,7 @@ static void first_line_is(const st_text *text, const char *line)
     assert_string_equal(first, line);
 }
 
-static const st_emit_options cold = {"cold", false, "simtune emit total"};
+static const st_emit_options cold = {.cache = "cold", .command = "simtune emit total"};
 
 // --- the text ------------------------------------------------------------------------------------
 
@@ -168,6 +168,40 @@ static void kernels_stand_in_a_namespace_of_their_own(void **state)
     st_text_release(&text);
 }
 
+// Two files have one hash, which follows from both: a header of another source does not pass for its own. The header
+// has no kernel and the source no table.
+static void in_two_files_kernels_stand_in_the_source(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    st_choice choice = usual(90, 132, 1024);
+    st_text header, source, whole, guard;
+    char of_header[24], of_source[24];
+    st_text_init(&header);
+    st_text_init(&source);
+    st_text_init(&guard);
+    if (st_emit_split(total, &choice, 1, &cold, "simtune_total.h", &header, &source, &error))
+        fail_msg("%s", error.what);
+    emit(total, &choice, 1, &cold, &whole);
+    lacks(&header, "__global__");
+    contains(&header, "cudaError_t simtune_total_f32_sum(void *temp, size_t *temp_bytes,");
+    contains(&header, "// simtune-provenance ");
+    contains(&source, "__global__");
+    contains(&source, "#include \"simtune_total.h\"");
+    lacks(&source, "simtune-provenance");
+    namespace_of(&header, of_header);
+    namespace_of(&source, of_source);
+    assert_string_equal(of_header, of_source);
+    st_text_addf(&guard, "#ifndef SIMTUNE_TOTAL_H_%s\n#error", of_header + strlen("simtune_"));
+    contains(&source, st_text_string(&guard));
+    namespace_of(&whole, of_source);
+    assert_string_not_equal(of_header, of_source);
+    st_text_release(&header);
+    st_text_release(&source);
+    st_text_release(&whole);
+    st_text_release(&guard);
+}
+
 static void only_what_is_asked_for_is_there(void **state)
 {
     (void)state;
@@ -222,7 +256,7 @@ static void the_first_line_says_whose_figures_they_are(void **state)
 {
     (void)state;
     st_choice choices[2] = {usual(90, 132, 1024), usual(80, 108, 1024)};
-    st_emit_options elsewhere = {"cold", true, NULL};
+    st_emit_options elsewhere = {.cache = "cold", .not_tuned_here = true};
     st_text text;
     emit(total, choices, 1, &elsewhere, &text);
     first_line_is(
@@ -580,6 +614,7 @@ int main(void)
         cmocka_unit_test(order_of_choices_changes_no_byte),
         cmocka_unit_test(another_content_is_another_namespace),
         cmocka_unit_test(kernels_stand_in_a_namespace_of_their_own),
+        cmocka_unit_test(in_two_files_kernels_stand_in_the_source),
         cmocka_unit_test(only_what_is_asked_for_is_there),
         cmocka_unit_test(kernels_are_shared_between_sizes),
         cmocka_unit_test(sizes_meet_at_geometric_means),

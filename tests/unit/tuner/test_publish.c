@@ -188,6 +188,27 @@ static void test_choices(void **state)
     need(st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error), &error);
     assert_int_equal(count, 3);
     st_free(choices);
+    // Rows that nobody ran are left out even then.
+    tuned made_up = h200;
+    made_up.uuid = "GEN-1", made_up.backend = "generated", made_up.cc = 75, made_up.sm_count = 40;
+    put(&made_up);
+    need(st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error), &error);
+    assert_int_equal(count, 3);
+    st_free(choices);
+    wanted.cc = 75;
+    assert_int_equal(st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error), ST_NOTHING);
+    assert_non_null(strstr(error.what, "generated, not measured"));
+    // So is what other tools measured.
+    tuned others = h200;
+    others.uuid = "imported-1", others.backend = "imported", others.cc = 70, others.sm_count = 84;
+    put(&others);
+    wanted.cc = -1;
+    need(st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error), &error);
+    assert_int_equal(count, 3);
+    st_free(choices);
+    wanted.cc = 70;
+    assert_int_equal(st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error), ST_NOTHING);
+    assert_non_null(strstr(error.what, "imported from other tools"));
     wanted = anything();
     wanted.cc = 80;
     need(st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, &error), &error);
