@@ -55,7 +55,7 @@ typedef struct summary_trust { // of the winners' and defaults' measurements
 typedef struct summary {
     st_session_row session;
     json_t *facts;         // of summary_json; NULL before the session's end
-    char device_name[96], device_uuid[48], backend[8], driver[32], compiler[48], tool[32];
+    char device_name[96], device_uuid[48], backend[16], driver[32], compiler[48], tool[32];
     char template_hash[ST_HASH_TEXT];
     int cc, sm_count, driver_cuda; // -1 unknown
     double read_gbs;

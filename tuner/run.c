@@ -8,6 +8,7 @@
 #include "tuner/run.h"
 
 #include "cupti/counters.h"
+#include "db/locking.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
 #include "tuner/run_internal.h"
@@ -85,6 +86,25 @@ static bool wait_for_device(void *context, const st_lock_holder *holder, double 
         run_note(run, "waiting for the device: process %ld holds it (%s)", (long)holder->pid,
                  holder->command);
     return !run_interrupted(run);
+}
+
+static bool stop_waiting_for_store(void *context)
+{
+    return run_interrupted(context);
+}
+
+static void note_waiting_for_store(void *context, const char *text)
+{
+    run_note(context, "%s", text);
+}
+
+// A run has measurements to lose, so it waits longer for other writers than a command that can be given again.
+static void wait_for_store(st_run *run)
+{
+    enum { TIMES = 10 };
+    st_store_listen(run->store,
+                    &(st_store_listener){run, note_waiting_for_store, stop_waiting_for_store});
+    st_store_be_patient(run->store, TIMES);
 }
 
 // --- beginning and ending --------------------------------------------------------------------------------
@@ -259,6 +279,7 @@ st_code st_tune(const st_tune_options *options, st_store *store, const st_tune_l
                   .other_processes = -1,
                   .started = st_clock_seconds()};
     *result = (st_tune_result){.counters = options->counters == ST_COUNTERS_OFF ? "off" : "unknown"};
+    wait_for_store(&run);
     st_code code = open_device(&run, error);
     if (code == ST_OK)
         code = open_problems(&run, error);
@@ -288,6 +309,8 @@ st_code st_tune(const st_tune_options *options, st_store *store, const st_tune_l
         code = st_fail(error, ST_NOTHING, "see what failed with simtune show",
                        "no configuration was right and fast enough to win anywhere");
     release_run(&run);
+    st_store_be_patient(store, 1);
+    st_store_listen(store, NULL);
     return code;
 }
 

@@ -47,13 +47,17 @@ static st_code resample(st_run *run, run_problem *problem, size_t index, int cac
     char *detail = NULL;
     if (candidate->series[cache].rounds > round)
         return ST_OK; // a resumed run has it already
+    run_taken taken;
     candidate->stage = STAGE_NEW;
-    st_code code = run_time(run, problem, candidate, (int64_t)index, cache, "halving", round,
-                            samples_of(run, problem, samples, HALVING_FACTOR),                            &detail, error);
+    st_code code = run_take(run, problem, candidate, (int64_t)index, cache,
+                            samples_of(run, problem, samples, HALVING_FACTOR), &taken, &detail, error);
     bool failed = candidate->stage == STAGE_DONE;
     candidate->stage = STAGE_DONE;
     if (code == ST_OK && failed)
         code = demote(run, problem, candidate, detail, error);
+    else if (code == ST_OK)
+        code = run_store_taken(run, candidate, "halving", round, &taken, error);
+    st_free(taken.samples);
     st_free(detail);
     return code;
 }
@@ -179,6 +183,7 @@ static st_code race_entrants(st_run *run, run_problem *problem, int cache, final
         return ST_OK;
     }
     run->throttled_samples += all->state.dropped * all->count;
+    const int64_t taken_ms = st_clock_unix_ms();
     code = st_store_begin(run->store, error);
     bool begun = code == ST_OK;
     for (size_t i = 0; i < all->count && code == ST_OK; i++) {
@@ -197,8 +202,9 @@ static st_code race_entrants(st_run *run, run_problem *problem, int cache, final
         }
         if (one->median < all->entrants[all->fastest].median)
             all->fastest = i;
-        code = run_store_samples(run, &problem->candidates[one->index], "finals", problem->finals_round[cache], cache,
-                                 one->samples, all->rounds, &all->state, error);
+        const run_taken taken = {true, cache, one->samples, all->rounds, all->state, taken_ms};
+        code = run_store_taken(run, &problem->candidates[one->index], "finals", problem->finals_round[cache], &taken,
+                               error);
     }
     st_free(samples);
     if (code == ST_OK)

@@ -165,9 +165,17 @@ size_t run_best_rival(const st_run *run, const run_problem *problem, int cache, 
 
 // --- run_screen.c
 st_code run_screen(st_run *run, run_problem *problem, st_error *error);
-// Takes samples and stores them as (phase, round).
-st_code run_time(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id, int cache,
-                 const char *phase, int round, int64_t samples, char **detail, st_error *error);
+// One series of samples that was taken and is not stored yet.
+typedef struct run_taken {
+    bool taken;        // false: the candidate failed, or it was not tried
+    int cache;
+    double *samples; size_t count; // freed by whoever asked for them
+    st_timing_state state;
+    int64_t taken_ms;
+} run_taken;
+// Takes samples in one state of the cache. Sets stage and outcome on trouble; the store is not touched.
+st_code run_take(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id, int cache,
+                 int64_t samples, run_taken *out, char **detail, st_error *error);
 
 // --- run_finals.c
 st_code run_halving(st_run *run, run_problem *problem, st_error *error);
@@ -185,9 +193,8 @@ st_code run_store_begin(st_run *run, st_error *error);
 st_code run_store_problem(st_run *run, run_problem *problem, st_error *error);
 st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *candidate,
                             const char *detail, st_error *error);
-st_code run_store_samples(st_run *run, const run_candidate *candidate, const char *phase, int round,
-                          int cache, const double *samples, size_t count, const st_timing_state *state,
-                          st_error *error);
+st_code run_store_taken(st_run *run, const run_candidate *candidate, const char *phase, int round,
+                        const run_taken *taken, st_error *error);
 st_code run_store_end(st_run *run, bool finished, st_error *error);
 st_code run_resume(st_run *run, st_error *error); // marks candidates that the session has already
 

@@ -2,7 +2,8 @@
 // The first look at every candidate: verified, then a few samples. Invariants: 1. nothing is timed that was
 // not verified on exact and on random data; 2. candidates go in chunks, so that the data change twice a
 // chunk and not twice a candidate; 3. each candidate is in the store before the next chunk begins; 4. a
-// worker lost by one candidate costs the others of its chunk a load, nothing else.
+// worker lost by one candidate costs the others of its chunk a load, nothing else; 5. the store is not held
+// while anything is verified or timed: a candidate is gathered, then stored in one short transaction.
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
 #include "tuner/base/statistics.h"
@@ -122,38 +123,37 @@ static st_code verify_chunk(st_run *run, run_problem *problem, chunk *these, st_
     return code;
 }
 
-st_code run_time(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id, int cache,
-                 const char *phase, int round, int64_t samples, char **detail, st_error *error)
+st_code run_take(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id, int cache,
+                 int64_t samples, run_taken *out, char **detail, st_error *error)
 {
-    double *taken = NULL;
-    size_t count = 0;
-    st_timing_state state = {0};
+    *out = (run_taken){.cache = cache};
     st_trouble trouble = ST_TROUBLE_NONE;
     st_error why = {0};
     st_code code = run_load(run, run->timing, &problem->problem, candidate, id, detail, error);
     if (code != ST_OK || candidate->stage == STAGE_DONE)
         return code;
     code = st_link_time(run->timing, id, run_cache_names[cache], samples,
-                        run->options->time_limit + (double)samples, &taken, &count, &state, &trouble, &why);
-    if (code != ST_OK)
+                        run->options->time_limit + (double)samples, &out->samples, &out->count, &out->state,
+                        &trouble, &why);
+    if (code != ST_OK) {
         *error = why;
-    else if (trouble != ST_TROUBLE_NONE) {
-        run_fail_by_trouble(candidate, trouble, "while timing: ", &why, detail);
-    } else {
-        double median = st_median(taken, count);
-        if (count && isnan(median)) {
-            st_free(taken);
-            return st_fail_memory(error, "taking samples");
-        }
-        candidate->series[cache].median_ns = median;
-        candidate->series[cache].rounds++;
-        run->throttled_samples += state.dropped;
-        if (!(candidate->series[cache].median_ns >= problem->best_ns[cache]))
-            problem->best_ns[cache] = candidate->series[cache].median_ns;
-        code = run_store_samples(run, candidate, phase, round, cache, taken, count, &state, error);
+        return code;
     }
-    st_free(taken);
-    return code;
+    if (trouble != ST_TROUBLE_NONE) {
+        run_fail_by_trouble(candidate, trouble, "while timing: ", &why, detail);
+        return ST_OK;
+    }
+    double median = st_median(out->samples, out->count);
+    if (out->count && isnan(median))
+        return st_fail_memory(error, "taking samples");
+    out->taken = true;
+    out->taken_ms = st_clock_unix_ms();
+    candidate->series[cache].median_ns = median;
+    candidate->series[cache].rounds++;
+    run->throttled_samples += out->state.dropped;
+    if (!(candidate->series[cache].median_ns >= problem->best_ns[cache]))
+        problem->best_ns[cache] = candidate->series[cache].median_ns;
+    return ST_OK;
 }
 
 // Beyond four times L2 nothing of the input is left from the run before: warm is cold.
@@ -162,25 +162,39 @@ static bool warm_differs(const st_run *run, const run_problem *problem)
     return !(problem->bytes > 4.0 * (double)run->device.l2_bytes);
 }
 
-static st_code time_candidate(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id,
-                              char **detail, st_error *error)
+// The candidate with all that was taken of it, whole or not at all. Nothing slow happens in here: other
+// processes wait for this transaction.
+static st_code store_screened(st_run *run, run_problem *problem, run_candidate *candidate,
+                              const run_taken *taken, const char *detail, st_error *error)
 {
     st_code code = st_store_begin(run->store, error);
     if (code != ST_OK)
         return code;
-    candidate->outcome = ST_OUTCOME_CORRECT;
-    code = run_store_candidate(run, problem, candidate, NULL, error);
-    if (code == ST_OK)
-        code = run_time(run, problem, candidate, id, COLD, "screen", 0, screen_samples(problem), detail, error);
-    bool hopeless = candidate->series[COLD].median_ns > HOPELESS * problem->best_ns[COLD];
-    if (code == ST_OK && candidate->stage != STAGE_DONE && warm_differs(run, problem) && !hopeless)
-        code = run_time(run, problem, candidate, id, WARM, "screen", 0, screen_samples(problem), detail, error);
-    if (code == ST_OK && candidate->stage == STAGE_DONE)
-        code = run_store_candidate(run, problem, candidate, *detail, error);
-    candidate->stage = STAGE_DONE;
+    code = run_store_candidate(run, problem, candidate, detail, error);
+    for (int cache = 0; cache < CACHES && code == ST_OK; cache++)
+        if (taken[cache].taken)
+            code = run_store_taken(run, candidate, "screen", 0, &taken[cache], error);
     if (code == ST_OK)
         return st_store_commit(run->store, error);
     st_store_rollback(run->store);
+    return code;
+}
+
+static st_code time_candidate(st_run *run, run_problem *problem, run_candidate *candidate, int64_t id,
+                              char **detail, st_error *error)
+{
+    run_taken taken[CACHES] = {{0}};
+    candidate->outcome = ST_OUTCOME_CORRECT;
+    st_code code = run_take(run, problem, candidate, id, COLD, screen_samples(problem), &taken[COLD], detail,
+                            error);
+    bool hopeless = candidate->series[COLD].median_ns > HOPELESS * problem->best_ns[COLD];
+    if (code == ST_OK && candidate->stage != STAGE_DONE && warm_differs(run, problem) && !hopeless)
+        code = run_take(run, problem, candidate, id, WARM, screen_samples(problem), &taken[WARM], detail, error);
+    candidate->stage = STAGE_DONE;
+    if (code == ST_OK)
+        code = store_screened(run, problem, candidate, taken, *detail, error);
+    for (int cache = 0; cache < CACHES; cache++)
+        st_free(taken[cache].samples);
     return code;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run writes, and reads back when it resumes. Invariants: 1. a candidate's rows are in one
-// transaction; 2. two runs are the same run (and the second resumes the first) exactly when everything that
-// decides what would be measured is equal: device, template, toolchain, problems, space options, strategy,
-// seed, budgets.
+// transaction, which is begun when all of it is measured: other processes write to the same store; 2. two runs
+// are the same run (and the second resumes the first) exactly when everything that decides what would be
+// measured is equal: device, template, toolchain, problems, space options, strategy, seed, budgets; 3. a session has one process: it holds the session's claim from before the session can be
+// seen until its end, and only a session without one is resumed.
+#include "db/locking.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
@@ -14,22 +16,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static st_code store_device(st_run *run, st_error *error)
+// What takes a while is asked before the store is held: the memory's speed is measured, files are read.
+typedef struct run_prepared {
+    st_device_row device;
+    st_text template_texts; // {"reduce.cu": text, "simtune_device.cuh": text, …}
+} run_prepared;
+
+static st_code prepare_device(st_run *run, st_device_row *row, st_error *error)
 {
     const st_device_facts *device = &run->device;
-    st_device_row row = {.cc = (int)device->cc,
-                         .sm_count = (int)device->sm_count,
-                         .memory_bytes = device->memory_bytes,
-                         .l2_bytes = device->l2_bytes,
-                         .read_gbs = NAN,
-                         .copy_gbs = NAN};
-    snprintf(row.uuid, sizeof row.uuid, "%s", device->uuid);
-    snprintf(row.name, sizeof row.name, "%s", device->name);
-    snprintf(row.backend, sizeof row.backend, "%s", device->backend);
-    snprintf(row.pci, sizeof row.pci, "%s", device->pci);
+    *row = (st_device_row){.cc = (int)device->cc,
+                           .sm_count = (int)device->sm_count,
+                           .memory_bytes = device->memory_bytes,
+                           .l2_bytes = device->l2_bytes,
+                           .read_gbs = NAN,
+                           .copy_gbs = NAN};
+    snprintf(row->uuid, sizeof row->uuid, "%s", device->uuid);
+    snprintf(row->name, sizeof row->name, "%s", device->name);
+    snprintf(row->backend, sizeof row->backend, "%s", device->backend);
+    snprintf(row->pci, sizeof row->pci, "%s", device->pci);
     st_trouble trouble;
     st_error why = {0};
-    if (st_link_speed(run->timing, &row.read_gbs, &row.copy_gbs, &trouble, &why) != ST_OK ||
+    if (st_link_speed(run->timing, &row->read_gbs, &row->copy_gbs, &trouble, &why) != ST_OK ||
         trouble != ST_TROUBLE_NONE)
         run_note(run, "the memory's speed could not be measured: %s", why.what);
     json_t *facts = st_device_facts_encode(device);
@@ -38,19 +46,13 @@ static st_code store_device(st_run *run, st_error *error)
     if (facts)
         st_json_print(facts, &text);
     json_decref(facts);
-    row.facts_json = st_text_take(&text);
-    st_code code = row.facts_json ? st_store_device(run->store, &row, &run->device_key, error)
-                                  : st_fail_memory(error, "storing the device");
-    st_free(row.facts_json);
-    return code;
+    row->facts_json = st_text_take(&text);
+    return row->facts_json ? ST_OK : st_fail_memory(error, "storing the device");
 }
 
-// {"reduce.cu": text, "simtune_device.cuh": text, …}
-static st_code store_template(st_run *run, st_error *error)
+static st_code prepare_template(st_run *run, st_text *text, st_error *error)
 {
     st_includes includes = {0};
-    st_text text;
-    st_text_init(&text);
     st_code code = st_template_includes(run->tmpl, &includes, error);
     json_t *files = json_object();
     const char *slash = strrchr(run->tmpl->path, '/');
@@ -58,15 +60,11 @@ static st_code store_template(st_run *run, st_error *error)
         json_object_set_new(files, slash ? slash + 1 : run->tmpl->path, json_string(run->tmpl->text));
         for (size_t i = 0; i < includes.count; i++)
             json_object_set_new(files, includes.items[i].name, json_string(includes.items[i].text));
-        st_json_print(files, &text);
+        st_json_print(files, text);
     }
-    if (code == ST_OK && (!files || text.failed))
+    if (code == ST_OK && (!files || text->failed))
         code = st_fail_memory(error, "storing the template");
-    if (code == ST_OK)
-        code = st_store_template(run->store, run->tmpl->family, run->tmpl->hash, st_text_string(&text),
-                                 &run->template_key, error);
     json_decref(files);
-    st_text_release(&text);
     st_includes_release(&includes);
     return code;
 }
@@ -106,56 +104,112 @@ static st_code resume_key(st_run *run, char out[ST_HASH_TEXT], st_error *error)
     return ST_OK;
 }
 
+// Takes up the newest unfinished session of this key that no process runs any more.
+static st_code resume_session(st_run *run, const char *key, st_error *error)
+{
+    st_session_row old = {0};
+    st_error why = {0};
+    size_t running = 0;
+    st_code code = st_store_session_resume(run->store, key, &old, &running, &why);
+    if (code == ST_OK) {
+        run->session = old.key;
+        run->result->resumed = true;
+        snprintf(run->result->session_id, sizeof run->result->session_id, "%s", old.id);
+        st_session_row_release(&old);
+    } else if (code == ST_NOTHING) {
+        if (running)
+            run_note(run, "another process is tuning just this right now: this run is a session of its own");
+        return ST_OK;
+    } else {
+        *error = why;
+    }
+    return code;
+}
+
+static st_code begin_session(st_run *run, const char *key, st_error *error)
+{
+    st_session_row session = {.started_ms = st_clock_unix_ms(),
+                              .finished_ms = -1,
+                              .device_key = run->device_key,
+                              .toolchain_key = run->toolchain_key,
+                              .template_key = run->template_key};
+    bool mine = false;
+    snprintf(session.resume_key, sizeof session.resume_key, "%s", key);
+    snprintf(session.family, sizeof session.family, "%s", run->tmpl->family);
+    session.command = (char *)(uintptr_t)(run->options->command ? run->options->command : "");
+    session.options_json = st_format(
+        "{\"seed\":%llu,\"strategy\":\"%s\",\"run_to_run\":%s}", (unsigned long long)run->options->seed,
+        run->options->strategy, run->options->space.need_run_to_run ? "true" : "false");
+    st_code code = session.options_json ? st_store_session_begin(run->store, &session, error)
+                                        : st_fail_memory(error, "beginning a session");
+    st_free(session.options_json);
+    if (code == ST_OK)
+        code = st_store_session_claim(run->store, session.id, &mine, error);
+    run->session = session.key;
+    snprintf(run->result->session_id, sizeof run->result->session_id, "%s", session.id);
+    return code;
+}
+
+static st_code write_beginning(st_run *run, const run_prepared *prepared, const st_toolchain_row *toolchain,
+                               st_error *error)
+{
+    char key[ST_HASH_TEXT];
+    st_code code = st_store_device(run->store, &prepared->device, &run->device_key, error);
+    if (code == ST_OK)
+        code = st_store_toolchain(run->store, toolchain, &run->toolchain_key, error);
+    if (code == ST_OK)
+        code = st_store_template(run->store, run->tmpl->family, run->tmpl->hash,
+                                 st_text_string(&prepared->template_texts), &run->template_key, error);
+    if (code == ST_OK)
+        code = resume_key(run, key, error);
+    if (code == ST_OK && !run->options->fresh)
+        code = resume_session(run, key, error);
+    if (code == ST_OK && !run->result->resumed)
+        code = begin_session(run, key, error);
+    run->result->session_key = run->session;
+    return code;
+}
+
+// Dates order sessions ("the newest winner"), so a clock that was set back is worth a word.
+static st_code look_at_clock(st_run *run, st_error *error)
+{
+    enum { HOUR_MS = 60 * 60 * 1000 };
+    int64_t newest = -1;
+    char date[ST_DATE_TEXT];
+    st_code code = st_store_newest_ms(run->store, &newest, error);
+    if (code == ST_OK && newest - st_clock_unix_ms() > HOUR_MS) {
+        st_clock_date(newest, date);
+        run_note(run, "this machine's clock is behind the store, whose newest session is of %s: what is stored now "
+                      "will look older", date);
+    }
+    return code;
+}
+
 st_code run_store_begin(st_run *run, st_error *error)
 {
     st_toolchain_row toolchain = {.driver_cuda = run->device.driver_cuda};
+    run_prepared prepared = {0};
     snprintf(toolchain.driver, sizeof toolchain.driver, "%s", run->device.driver);
     snprintf(toolchain.compiler, sizeof toolchain.compiler, "%s", run->compiler);
     snprintf(toolchain.tool, sizeof toolchain.tool, "%s", SIMTUNE_VERSION);
-    st_session_row session = {.started_ms = st_clock_unix_ms(), .finished_ms = -1};
-    st_code code = st_store_begin(run->store, error);
-    if (code != ST_OK)
-        return code;
-    code = store_device(run, error);
+    st_text_init(&prepared.template_texts);
+    st_code code = look_at_clock(run, error);
     if (code == ST_OK)
-        code = st_store_toolchain(run->store, &toolchain, &run->toolchain_key, error);
+        code = prepare_device(run, &prepared.device, error);
     if (code == ST_OK)
-        code = store_template(run, error);
+        code = prepare_template(run, &prepared.template_texts, error);
     if (code == ST_OK)
-        code = resume_key(run, session.resume_key, error);
-    if (code == ST_OK && !run->options->fresh) {
-        st_session_row old = {0};
-        st_error quiet = {0};
-        st_code found = st_store_session_unfinished(run->store, session.resume_key, &old, &quiet);
-        if (found == ST_OK) {
-            run->session = old.key;
-            run->result->resumed = true;
-            snprintf(run->result->session_id, sizeof run->result->session_id, "%s", old.id);
-            st_session_row_release(&old);
-        } else if (found != ST_NOTHING) {
-            *error = quiet;
-            code = found;
-        }
+        code = st_store_begin(run->store, error);
+    if (code == ST_OK) {
+        // One transaction from looking for an unfinished session to claiming it.
+        code = write_beginning(run, &prepared, &toolchain, error);
+        if (code == ST_OK)
+            code = st_store_commit(run->store, error);
+        else
+            st_store_rollback(run->store);
     }
-    if (code == ST_OK && !run->result->resumed) {
-        snprintf(session.family, sizeof session.family, "%s", run->tmpl->family);
-        session.device_key = run->device_key;
-        session.toolchain_key = run->toolchain_key;
-        session.template_key = run->template_key;
-        session.command = (char *)(uintptr_t)(run->options->command ? run->options->command : "");
-        session.options_json = st_format(
-            "{\"seed\":%llu,\"strategy\":\"%s\",\"run_to_run\":%s}", (unsigned long long)run->options->seed,
-            run->options->strategy, run->options->space.need_run_to_run ? "true" : "false");
-        code = session.options_json ? st_store_session_begin(run->store, &session, error)
-                                    : st_fail_memory(error, "beginning a session");
-        st_free(session.options_json);
-        run->session = session.key;
-        snprintf(run->result->session_id, sizeof run->result->session_id, "%s", session.id);
-    }
-    run->result->session_key = run->session;
-    if (code == ST_OK)
-        return st_store_commit(run->store, error);
-    st_store_rollback(run->store);
+    st_free(prepared.device.facts_json);
+    st_text_release(&prepared.template_texts);
     return code;
 }
 
@@ -229,15 +283,15 @@ st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *ca
     return code;
 }
 
-st_code run_store_samples(st_run *run, const run_candidate *candidate, const char *phase, int round,
-                          int cache, const double *samples, size_t count, const st_timing_state *state,
-                          st_error *error)
+st_code run_store_taken(st_run *run, const run_candidate *candidate, const char *phase, int round,
+                        const run_taken *taken, st_error *error)
 {
+    const st_timing_state *state = &taken->state;
     st_measurement_row row = {.candidate_key = candidate->key,
                               .round = round,
-                              .samples_ns = samples,
-                              .sample_count = count,
-                              .median_ns = st_median(samples, count),
+                              .samples_ns = taken->samples,
+                              .sample_count = taken->count,
+                              .median_ns = st_median(taken->samples, taken->count),
                               .sm_clock_mhz = state->sm_clock_mhz,
                               .memory_clock_mhz = state->memory_clock_mhz,
                               .temperature_c = state->temperature_c,
@@ -246,12 +300,12 @@ st_code run_store_samples(st_run *run, const run_candidate *candidate, const cha
                               .dropped = (int)state->dropped,
                               .batch = (int)state->batch,
                               .tick_ns = state->tick_ns,
-                              .taken_ms = st_clock_unix_ms()};
+                              .taken_ms = taken->taken_ms};
     if (state->other_processes > run->other_processes)
         run->other_processes = state->other_processes;
     snprintf(row.phase, sizeof row.phase, "%s", phase);
-    snprintf(row.cache, sizeof row.cache, "%s", run_cache_names[cache]);
-    if (count && isnan(row.median_ns))
+    snprintf(row.cache, sizeof row.cache, "%s", run_cache_names[taken->cache]);
+    if (taken->count && isnan(row.median_ns))
         return st_fail_memory(error, "storing samples");
     return st_store_measurement(run->store, &row, error);
 }
@@ -263,12 +317,13 @@ st_code run_store_end(st_run *run, bool finished, st_error *error)
         json_object_set_new(outcomes, st_outcome_name((st_outcome)i),
                             json_integer((json_int_t)run->result->outcomes[i]));
     json_t *summary = json_pack(
-        "{s:o, s:f, s:{s:f, s:f, s:f, s:f}, s:I, s:o, s:s, s:f, s:I}", "outcomes", outcomes, "seconds",
+        "{s:o, s:f, s:{s:f, s:f, s:f, s:f}, s:I, s:o, s:s, s:f, s:I, s:f}", "outcomes", outcomes, "seconds",
         st_clock_seconds() - run->started, "phases", "compile_cpu", run->compile_seconds, "screen",
         run->screen_seconds, "finals", run->finals_seconds, "profile", run->profile_seconds,
         "throttled_samples", (json_int_t)run->throttled_samples, "other_processes",
         run->other_processes < 0 ? json_null() : json_integer(run->other_processes), "counters",
-        run->result->counters, "tick_ns", st_link_tick_ns(run->timing), "compile_processes", (json_int_t)st_pool_processes(run->pool));
+        run->result->counters, "tick_ns", st_link_tick_ns(run->timing), "compile_processes", (json_int_t)st_pool_processes(run->pool),
+        "longest_store_wait", st_store_longest_wait(run->store));
     st_text text;
     st_text_init(&text);
     if (summary)
@@ -278,6 +333,7 @@ st_code run_store_end(st_run *run, bool finished, st_error *error)
                                         summary && !text.failed ? st_text_string(&text) : NULL, error);
     json_decref(summary);
     st_text_release(&text);
+    st_store_session_release(run->store, run->result->session_id); // not ended: a next run takes it up
     return code;
 }
 

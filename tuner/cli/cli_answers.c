@@ -143,21 +143,6 @@ st_code st_cli_check_session(st_store *store, const char *id, st_error *error)
 
 // --- JSON --------------------------------------------------------------------------------------------------------
 
-bool st_json_put(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
-json_t *st_json_text_or_null(const char *text)
-{
-    return text && text[0] ? json_string(text) : json_null();
-}
-
-json_t *st_json_known_or_null(int64_t value)
-{
-    return value >= 0 ? json_integer(value) : json_null();
-}
-
 static bool put_texts(json_t *object, const st_answer *answer)
 {
     const struct {
@@ -224,13 +209,30 @@ static bool put_numbers(json_t *object, const st_answer *answer)
     return whole;
 }
 
+static json_t *value_json(const st_answer_value *value)
+{
+    return value->kind == ST_ANSWER_INTEGER ? json_integer(value->integer)
+           : value->kind == ST_ANSWER_REAL  ? st_json_number(value->real)
+           : value->kind == ST_ANSWER_WORD  ? json_string(value->word)
+                                            : json_null();
+}
+
+static bool put_values(json_t *object, const st_answer *answer)
+{
+    json_t *values = json_object();
+    bool whole = values && st_json_put(object, "group", answer->group ? json_string(answer->group) : json_null());
+    for (size_t i = 0; i < answer->value_count && whole; i++)
+        whole = st_json_put(values, answer->values[i].name, value_json(&answer->values[i]));
+    return st_json_put(object, "values", values) && whole;
+}
+
 json_t *st_answer_json(const st_answer *answer)
 {
     json_t *object = json_object(), *ties = NULL;
     if (answer->ties_json && answer->ties_json[0])
         st_json_parse(answer->ties_json, strlen(answer->ties_json), "the store", &ties, NULL);
     bool whole =
-        object && put_texts(object, answer) && put_numbers(object, answer) &&
+        object && put_texts(object, answer) && put_numbers(object, answer) && put_values(object, answer) &&
         st_json_put(object, "ties", ties ? json_incref(ties) : json_null()) &&
         st_json_put(object, "tied", answer->is_winner ? json_integer(answer->tied) : json_null()) &&
         st_json_put(object, "deterministic",

@@ -3,9 +3,9 @@
 #ifndef SIMTUNE_CLI_ANSWERS_H
 #define SIMTUNE_CLI_ANSWERS_H
 
+#include "tuner/base/json.h"
 #include "tuner/cli/cli.h"
 
-#include <jansson.h>
 
 enum { ST_ARCHS_MOST = 16 };
 
@@ -32,10 +32,6 @@ st_code st_cli_choice(st_cli *cli, const char *option, const char *const *words,
 
 // Base units: nanoseconds, bytes, bytes per second, shares 0…1; unknown is null. NULL: no memory.
 json_t *st_answer_json(const st_answer *answer);
-// Sets a new value; false when memory was out somewhere.
-bool st_json_put(json_t *object, const char *key, json_t *value);
-json_t *st_json_text_or_null(const char *text);
-json_t *st_json_known_or_null(int64_t value);
 // Prints and frees `value` and a newline; `value` may be NULL (no memory).
 st_code st_cli_print_json(st_cli *cli, json_t *value, st_error *error);
 

@@ -4,6 +4,7 @@
 // Invariant: whether counters are allowed can only be tried with a context, and this process never holds
 // one: a child tries it, forked before anything of CUDA is opened here.
 #include "tuner/cli/cli_answers.h"
+#include "tuner/cli/cli_place.h"
 
 #include "cupti/counters.h"
 #include "tuner/base/memory.h"
@@ -105,7 +106,7 @@ static void find_cupti(st_finding *out)
     st_text_release(&where);
 }
 
-static st_code collect(const trial *result, st_findings *findings, st_error *error)
+static st_code collect(const trial *result, const char *store, st_findings *findings, st_error *error)
 {
     st_doctor_facts *facts = st_malloc(sizeof *facts);
     if (!facts)
@@ -118,7 +119,12 @@ static st_code collect(const trial *result, st_findings *findings, st_error *err
             join_trial(result, &findings->items[i]);
     st_finding cupti;
     find_cupti(&cupti);
-    return code == ST_OK ? st_findings_add(findings, &cupti, error) : code;
+    if (code == ST_OK)
+        code = st_findings_add(findings, &cupti, error);
+    st_finding place;
+    if (code == ST_OK)
+        code = st_cli_place_finding(store, &place, error);
+    return code == ST_OK ? st_findings_add(findings, &place, error) : code;
 }
 
 // --- printing ---------------------------------------------------------------------------------------------
@@ -182,7 +188,7 @@ st_code st_cmd_doctor(st_cli *cli, st_error *error)
     trial result;
     ask_child(&result);
     st_findings findings = {0};
-    st_code code = collect(&result, &findings, error);
+    st_code code = collect(&result, st_parsed_text(cli->parsed, "db"), &findings, error);
     if (code == ST_OK && cli->json)
         code = print_json(cli, &findings, error);
     for (size_t i = 0; code == ST_OK && !cli->json && i < findings.count; i++)

@@ -22,7 +22,7 @@
 
 typedef struct candidate {
     char *problem, *configuration;
-    char device_uuid[48], backend[8];
+    char device_uuid[48], backend[16];
     st_choice choice;       // problem and configuration are parsed later
     st_device_facts device;
     bool known, device_known;
@@ -61,7 +61,7 @@ static st_code take_answer(void *context, const st_answer *answer, st_error *err
     choice->gbs = answer->bytes / answer->median_ns;
     choice->tied = answer->tied;
     choice->deterministic = answer->deterministic == 1;
-    choice->emulated = st_text_equal(answer->backend, "emu");
+    choice->emulated = !st_backend_is_hardware(answer->backend);
     out->problem = st_strdup(answer->problem);
     out->configuration = st_strdup(answer->configuration);
     return out->problem && out->configuration ? ST_OK : st_fail_memory(error, "reading a candidate");
@@ -87,6 +87,9 @@ static st_code read_candidate(st_store *store, const char *id, candidate *out, s
     st_code code = st_store_candidate_key(store, id, &key, error);
     if (code == ST_OK)
         code = st_store_answer_of(store, key, take_answer, out, error);
+    if (code == ST_OK && st_text_equal(out->backend, "imported"))
+        return st_fail(error, ST_NOTHING, "the tool that measured it has its kernel",
+                       "candidate %s was imported from another tool's file, which holds no kernel", id);
     if (code == ST_OK)
         code = st_store_devices(store, take_device, out, error);
     // Facts that an old or foreign store lacks: those of the class.

@@ -111,10 +111,17 @@ static void add_candidate(showing *to, const st_answer *answer)
     row(to, "outcome", "%s", answer->outcome);
     add_detail(to, answer->detail);
     add_static_facts(to, answer);
-    row(to, "device", "%s (sm_%d, %d SMs), %s%s", answer->device_name, answer->cc, answer->sm_count,
-        answer->device_uuid, st_text_equal(answer->backend, "emu") ? ", EMULATED: its times mean nothing" : "");
-    row(to, "toolchain", "driver %s, %s, simtune %s", known(answer->driver), known(answer->compiler),
-        known(answer->tool));
+    char class[48] = ""; // of an imported device the name alone may be known
+    if (answer->cc > 0 && answer->sm_count > 0)
+        snprintf(class, sizeof class, " (sm_%d, %d SMs)", answer->cc, answer->sm_count);
+    bool imported = st_text_equal(answer->backend, "imported");
+    row(to, "device", "%s%s, %s%s", answer->device_name, class, answer->device_uuid,
+        st_text_equal(answer->backend, "emu")            ? ", EMULATED: its times mean nothing"
+        : imported                                       ? ", IMPORTED: measured by another tool"
+        : !st_backend_is_hardware(answer->backend)       ? ", GENERATED: nothing of this was measured"
+                                                         : "");
+    row(to, "toolchain", "driver %s, %s, %s%s", known(answer->driver), known(answer->compiler),
+        imported ? "" : "simtune ", known(answer->tool));
     row(to, "template", "%s", answer->template_hash);
     row(to, "session", "%s%s", answer->session_id, answer->shipped ? " (shipped)" : "");
     st_text_release(&problem);
@@ -201,7 +208,9 @@ static void add_measurement(showing *to, const st_measurement_row *m)
         st_text_add(&words, ", most ");
         st_report_time(&words, st_quantile(samples, count, 1));
     }
-    st_text_addf(&words, "; %d runs a sample, %d dropped for throttling; SM clock ", m->batch, m->dropped);
+    if (m->batch > 0 && m->dropped >= 0)
+        st_text_addf(&words, "; %d runs a sample, %d dropped for throttling", m->batch, m->dropped);
+    st_text_add(&words, "; SM clock ");
     add_number(&words, "MHz, ", m->sm_clock_mhz);
     add_number(&words, "°C; ", m->temperature_c);
     st_text_add(&words, date);
@@ -236,8 +245,8 @@ static json_t *measurement_json(const st_measurement_row *m)
                  st_json_put(object, "temperature_c", st_json_known_or_null(m->temperature_c)) &&
                  st_json_put(object, "power_mw", st_json_known_or_null(m->power_mw)) &&
                  st_json_put(object, "throttle_reasons", st_json_known_or_null(m->throttle_reasons)) &&
-                 st_json_put(object, "dropped", json_integer(m->dropped)) &&
-                 st_json_put(object, "batch", json_integer(m->batch)) &&
+                 st_json_put(object, "dropped", st_json_known_or_null(m->dropped)) &&
+                 st_json_put(object, "batch", st_json_known_or_null(m->batch)) &&
                  st_json_put(object, "tick_ns", st_json_number(m->tick_ns)) &&
                  st_json_put(object, "taken_ms", st_json_known_or_null(m->taken_ms));
     for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0] && whole; i++)

@@ -147,7 +147,7 @@ static st_code consider(void *context, const st_answer *answer, st_error *error)
 {
     (void)error;
     looking *at = context;
-    if (!answer->is_winner || st_text_equal(answer->backend, "emu") || (at->cc > 0 && answer->cc != at->cc))
+    if (!answer->is_winner || !st_backend_is_hardware(answer->backend) || (at->cc > 0 && answer->cc != at->cc))
         return ST_OK;
     double speed = isnan(answer->read_gbs) ? 0 : answer->read_gbs;
     bool better = !at->found || speed > at->best.read_gbs ||

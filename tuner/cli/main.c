@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simtune: the architecture in one screen. A word chooses a command (commands.c); `--internal ROLE` makes this
 // process a worker of another simtune.
+#include "db/locking.h"
 #include "tuner/base/channel.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
@@ -86,6 +87,19 @@ static bool wants_colour(void)
     return isatty(1) && !(no && no[0]) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
+// Other programs may hold the store for a while. Ctrl-C ends the wait.
+static void say_wait(void *context, const char *text)
+{
+    const st_cli *cli = context;
+    fprintf(cli->talk, "note: %s\n", text);
+}
+
+static bool wants_to_stop(void *context)
+{
+    const st_cli *cli = context;
+    return *cli->interrupted != 0;
+}
+
 static st_code run_command(const st_command *command, int argc, char **argv, char *typed, st_error *error)
 {
     const st_option *tables[8] = {st_options_common};
@@ -109,8 +123,11 @@ static st_code run_command(const st_command *command, int argc, char **argv, cha
         st_command_help(command, &help);
         fputs(st_text_string(&help), stdout);
         st_text_release(&help);
-    } else
+    } else {
+        st_store_listen(NULL, &(st_store_listener){&cli, say_wait, wants_to_stop});
         code = command->run(&cli, error);
+        st_store_listen(NULL, NULL); // it ends with this function
+    }
     // Printers do not check each text that they build.
     if (code == ST_OK && st_allocations_failed() > 0)
         code = st_fail_memory(error, "working; parts of what was printed may be missing");
