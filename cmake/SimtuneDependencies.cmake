@@ -48,6 +48,6 @@ endforeach()
 list(REMOVE_DUPLICATES cuda_found)
 add_library(simtune::cuda_headers INTERFACE IMPORTED GLOBAL)
 # cupti_profiler_host.h includes the C++ header <string>: an empty file of that name satisfies C.
-file(WRITE ${CMAKE_BINARY_DIR}/empty_cxx_headers/string "")
+file(WRITE ${PROJECT_BINARY_DIR}/empty_cxx_headers/string "")
 set_target_properties(simtune::cuda_headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
-  "${cuda_found};$<$<COMPILE_LANGUAGE:C>:${CMAKE_BINARY_DIR}/empty_cxx_headers>")
+  "${cuda_found};$<$<COMPILE_LANGUAGE:C>:${PROJECT_BINARY_DIR}/empty_cxx_headers>")
