@@ -13,6 +13,7 @@ recording changes no output. It has the functions below; what they print is the 
                   be as schemas/ says (check_json.py)
   untimed COMMAND…  as t, with times and speeds rewritten
   store           makes history.db, the store of session_fixture.h
+  versions        makes history.db, the store of make_history.c: $S1 … $S4 are its sessions
   left            what lies in the folder, stores aside
   id FAMILY N     the candidate id of the winner of a family at size N (of history.db)
   failed OUTCOME  the id of a candidate with this outcome
@@ -52,6 +53,7 @@ sql() { python3 "$SQL" "$@"; }
 failed() { sql history.db "SELECT candidate_id FROM candidate WHERE outcome = '$1' LIMIT 1"; }
 left() { echo "\$ left"; ls | grep -v '\.db'; }
 store() { make_store history.db "$DATA/scale.cu"; }
+versions() { set -- $(make_history history.db); S1=$1 S2=$2 S3=$3 S4=$4; }
 id() {
     simtune query "$1" --size "$2" --best --cache cold --db history.db --json |
         python3 -c 'import json, sys; print(json.load(sys.stdin)["rows"][0]["candidate"])'
@@ -81,6 +83,7 @@ def normalise(text, top, build, version):
     text = re.sub(r'(?<![-\w.])(?<!":)(?<!": )[0-9a-f]{12}\b(?!\.)', "SHORT-ID", text)  # a number in JSON is none
     text = re.sub(r"\bsimtune_[0-9a-f]{8}\b", "simtune_HASH", text)
     text = re.sub(r"\S+ [\d.]+ emu [0-9a-f]{8}\b", "COMPILER", text)
+    text = re.sub(r"[\d.]+ [KM]iB, schema \d+", "SIZE, SCHEMA", text)  # as SQLite's version and migrations have it
     return text.replace(version, "VERSION")
 
 
@@ -91,13 +94,14 @@ def run(name, build, version):
             os.mkdir(made)
         ship(pathlib.Path(top, "share"))
         os.symlink(build / "simtune", os.path.join(tools, "simtune"))
-        os.symlink(build / "tests/cli/make_store", os.path.join(tools, "make_store"))
+        for tool in ("make_store", "make_history"):
+            os.symlink(build / "tests/cli" / tool, os.path.join(tools, tool))
         kept = {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
                 if key in os.environ}
         environment = {"PATH": f"{tools}:{os.path.dirname(sys.executable)}:/usr/bin:/bin", "TZ": "UTC",
                        "HOME": os.path.join(top, "home"), "LC_ALL": "C.UTF-8", "TERM": "dumb",
                        "DATA": str(HERE / "data"), "SIMTUNE_LIBCUDA": str(build / "tests/fake/libfake_cuda.so"),
-                       "FAKE_CUDA_DEVICES": "0", "SHARE": os.path.join(top, "share"),
+                       "FAKE_CUDA_DEVICES": "0", "SIMTUNE_FILE_SYSTEM": "ext4", "SHARE": os.path.join(top, "share"),
                        "SIMTUNE_SHARE": os.path.join(top, "share"), "CACHE": str(build / "tests/cli/cache"),
                        "CHECK_JSON": str(HERE / "check_json.py"), "SQL": str(HERE / "sql.py"),
                        "SIMTUNE_RUNTIME": os.path.join(top, "locks"), "TMPDIR": top,

@@ -19,21 +19,24 @@ ROOT = HERE.parent.parent
 OTHER_FOLDERS = ("tuner/base", "db", "tuner", "reports", "tuner/gpu", "cupti")
 # Files of other folders whose messages users read as they are: the same holds for them.
 ALSO = {"tuner/base/options.c", "tuner/base/file.c", "tuner/base/paths.c", "db/open.c", "db/history_export.c",
-        "db/history_import.c", "db/history_rows.c", "db/migrations.c", "db/query.c", "tuner/publish.c",
+        "db/history_import.c", "db/history_rows.c", "db/history_fields.c", "db/exchange_scan.c",
+        "db/exchange_walk.c", "db/exchange_survey.c", "db/exchange_trial.c", "db/exchange_kernel_tuner.c",
+        "db/exchange_t4.c", "db/exchange_store.c", "db/exchange_select.c", "db/exchange_rows.c", "db/exchange_sink.c",
+        "db/exchange_export.c", "db/migrations.c", "db/query.c", "tuner/publish.c",
         "tuner/emit_provenance.c", "tuner/space_options.c", "tuner/gpu/device_class.c"}
 
 # Beginning of the message → why no command line without a GPU prints it. To add one: a line, and a good reason.
 WITHOUT_CASE = {
     "this program was built without the backend": "every build has both backends",
     "\r\x1b[K[%zu/%zu] %s: %s": "progress, for terminals alone",
+    "\r\x1b[K%lld of %lld candidates": "progress, for terminals alone",
     "note: no header: it is made from the usual data": "after a run on a GPU",
     "%s is neither beside the program": "a program that was built here finds the source tree",
+    "%s changed while it was read": "another program writes it at that moment",
     "cannot compress a row": "zlib fails without memory alone",
     "a row for %s is larger than 2 GiB": "nobody waits for that",
     "cannot read the store": "a disk fails",
     "the store %s: a row of %s refers to a row": "while migrating, and there is one schema so far",
-    "it was made from another version of the template": "such a header is made anew without a word",
-    "%s does not exist": "such a header is made",
 }
 
 # Where the format stands among the arguments of others that print messages.

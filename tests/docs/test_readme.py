@@ -35,9 +35,17 @@ def command_lines(text):
             continue
         match = re.match(r"\s*(?:\$ )?((?:simtune|\./dev) .*)", line)
         if match:
-            command = re.split(r"\s{2,}|\s#|\s\||\s>|\s&&", match.group(1))[0]
+            command = re.split(r"\s{2,}", match.group(1))[0]
             if "…" not in command and "..." not in command and "[" not in command:
-                yield number, shlex.split(command)
+                yield number, first_command(shlex.split(command))
+
+
+def first_command(words):
+    """Up to a pipe, a redirection or a comment; in quotes they are none."""
+    for i, word in enumerate(words):
+        if word in ("|", ">", ">>", "&&") or word.startswith("#"):
+            return words[:i]
+    return words
 
 
 class Lines(unittest.TestCase):

@@ -43,7 +43,8 @@ class Place:
         self.cache = os.path.join(self.folder, "cache") if own_cache else SHARED_CACHE
         self.env = dict(os.environ)
         for name in ("SIMTUNE_FAULT", "SIMTUNE_SHARE", "SIMTUNE_EMU_SEED", "SIMTUNE_EMU_DEVICES",
-                     "SIMTUNE_EMU_CHECK", "SIMTUNE_EMU_COUNTERS"):
+                     "SIMTUNE_EMU_CHECK", "SIMTUNE_EMU_COUNTERS", "SIMTUNE_FILE_SYSTEM", "SIMTUNE_DB_PATIENCE",
+                     "SIMTUNE_DB_LOCKS"):
             self.env.pop(name, None)
         name, value = self.mark.split("=")
         self.env.update({

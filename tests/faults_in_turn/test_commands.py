@@ -85,6 +85,10 @@ class Commands(harness.Case):
         self.in_turn(("query", "typed"))
         self.in_turn(("query", "typed", "--best", "--json"))
 
+    def test_compare(self):
+        self.in_turn(("compare", "latest", self.session, "--json"))
+        self.in_turn(("history", "typed"))
+
     def test_show(self):
         self.in_turn(("show", self.candidate))
 

@@ -46,7 +46,7 @@ static void check_choice(const st_choice *choice)
 // same header.
 static void check_header(const st_choice *choices, size_t count)
 {
-    static const st_emit_options options = {"cold", false, "fuzz"};
+    static const st_emit_options options = {.cache = "cold", .command = "fuzz"};
     st_error error = {0};
     st_text text, second;
     st_text_init(&text);

@@ -259,7 +259,7 @@ static void check_problem(const st_template *tmpl, const st_problem *problem)
 static void check_emission(const st_template *tmpl, const st_problem *problem,
                            const st_config *config)
 {
-    static const st_emit_options options = {"cold", false, "fuzz"};
+    static const st_emit_options options = {.cache = "cold", .command = "fuzz"};
     st_choice choices[CHOICES_MOST];
     st_error error = {0};
     st_text text;

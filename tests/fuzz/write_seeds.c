@@ -7,6 +7,7 @@
 #include "tuner/emit.h"
 #include "tuner/gpu/compile_internal.h"
 #include "tuner/gpu/gpu.h"
+#include "tuner/lock.h"
 #include "tuner/worker/messages.h"
 
 #include <stdlib.h>
@@ -61,9 +62,9 @@ static void write_messages(void)
     };
     uint64_t temps[] = {0, 4096, 0};
     const st_plan plan = {steps, 2, temps, 3};
-    const st_plan_buffer buffers[] = {{"in", 0, ST_F16, 65536, "values", 1},
-                                      {"partial", 3, ST_F32, 0, "none", 0},
-                                      {"out", 1, ST_U64, 1, "zero", 0}};
+    const st_plan_buffer buffers[] = {{.name = "in", .role = 0, .type = ST_F16, .count = 65536, .fill = "values", .misalign = 1},
+                                      {.name = "partial", .role = 3, .type = ST_F32, .count = 0, .fill = "none", .misalign = 0},
+                                      {.name = "out", .role = 1, .type = ST_U64, .count = 1, .fill = "zero", .misalign = 0}};
     const st_load_kernel kernels[] = {{"_Z1kPf", 256, 4096}, {"finish<config_0>", 1024, 0}};
     const st_loaded_kernel loaded[] = {{32, 0, 1024, 1024, 8}, {255, 16, 0, 256, -1}};
     const st_plan_compare compares[] = {{2, 1, 0, true, 17, 0}, {2, -1, -1, false, 0, 1e-5}};
@@ -182,7 +183,7 @@ static void write_history(void)
 // --- headers -----------------------------------------------------------------------------------------------
 static void write_headers(void)
 {
-    static const st_emit_options options = {"cold", false, "simtune emit total"};
+    static const st_emit_options options = {.cache = "cold", .command = "simtune emit total"};
     st_template *tmpl = NULL;
     st_choice choices[3];
     st_text text;
@@ -225,6 +226,15 @@ static void write_headers(void)
     }
     put("emit_read", "header", lines.data, lines.length);
     st_text_release(&lines);
+    st_lock lock;
+    size_t dropped;
+    st_lock_init(&lock);
+    st_text_clear(&text);
+    need(st_lock_put(&lock, tmpl, "cold", choices, 3, &dropped, &error), "lock");
+    need(st_lock_put(&lock, tmpl, "warm", choices, 1, &dropped, &error), "lock");
+    need(st_lock_print(&lock, &text, &error), "lock");
+    put("lock", "rows", text.data, text.length);
+    st_lock_release(&lock);
     st_text_release(&text);
     st_template_free(tmpl);
 }

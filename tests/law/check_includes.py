@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when an #include breaks the law of dependence (DESIGN, "Folders and the law of dependence").
+"""Fails when an #include breaks the law of dependence (DESIGN, "Folders and the law of dependence"), or when SQLite
+shows outside of what is written for it.
 
 Usage: check_includes.py ROOT. Prints one line a violation; exit 1 when there is any.
 """
@@ -29,6 +30,11 @@ VENDOR = [(re.compile(r"^cupti\w*\.h$"), {"cupti"}),
           (re.compile(r"^(nvrtc|nvml)\.h$"), {"gpu"}),
           (re.compile(r"^(cuda|cuda_runtime\w*)\.h$"), {"gpu", "cupti"}),
           (re.compile(r"^sqlite3\.h$"), {"db", "tuner"})]
+# Where SQLite may be named: behind the store's headers, and in the space (a query in memory). Everywhere else another
+# store could take the file's place.
+SQLITE_FILES = re.compile(r"^(db/.*\.c|db/.*_internal\.h|tuner/space\w*\.[ch])$")
+SQLITE = re.compile(r"\bsqlite3(_\w+|\.h)?\b")
+WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|//.*|/\*.*?\*/')  # texts for people and comments
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -71,6 +77,11 @@ def why_not(path, part, quoted, name):
     return f"{part} may include {', '.join(LAW[part]) or 'nothing of ours'}, not \"{name}\""
 
 
+def shows_sqlite(path, line):
+    """Whether a line of our code outside of SQLITE_FILES names SQLite."""
+    return part_of(path) is not None and not SQLITE_FILES.match(path) and SQLITE.search(WORDS.sub('""', line))
+
+
 def check(root):
     root = pathlib.Path(root)
     found = []
@@ -84,6 +95,9 @@ def check(root):
                 continue
             for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
                 match = INCLUDE.match(line)
+                if shows_sqlite(path, line) and not (match and match.group(2) == "sqlite3.h" and
+                                                     part not in ("db", "tuner")):
+                    found.append(f"{path}:{number}: SQLite stays inside db/*.c, db/*_internal.h and tuner/space*")
                 if not match:
                     continue
                 quoted, name = match.group(1) == '"', match.group(2)

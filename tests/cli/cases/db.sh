@@ -15,7 +15,7 @@ t simtune db import missing.jsonl.gz --db new.db
 echo nonsense >nonsense.jsonl.gz
 t simtune db import nonsense.jsonl.gz --db new.db
 t simtune query --best --size 64Ki --cache cold --db new.db
-# Damage is told: exit 1.
+# A row that refers to nothing is told: exit 1.
 python3 - <<'END'
 import sqlite3
 store = sqlite3.connect("new.db")

@@ -7,7 +7,7 @@ doctor env FAKE_CUDA_DEVICES=1 SIMTUNE_LIBNVRTC=/nonexistent/libnvrtc.so
 doctor env SIMTUNE_LIBCUDA=/nonexistent/libcuda.so SIMTUNE_LIBNVRTC=/nonexistent/libnvrtc.so
 echo '$ simtune doctor --json --db history.db'
 simtune doctor --json --db history.db >.json 2>.err
-python3 "$CHECK_JSON" .json | grep -E 'SCHEMA|"schema"|"(driver|nvrtc|nvml|counters|cache|locks|cupti)"'
+python3 "$CHECK_JSON" .json | grep -E 'SCHEMA|"schema"|"(driver|nvrtc|nvml|counters|cache|locks|cupti|store)"'
 # Found by doctor, said by every command that needs a GPU.
 SIMTUNE_LIBCUDA=/nonexistent/libcuda.so t simtune devices
 FAKE_CUDA_VERSION=11000 t simtune tune $DATA/scale.cu
