@@ -197,6 +197,20 @@ class Case(unittest.TestCase):
         self.assertTrue(re.search(pattern, text), f"/{pattern}/ is not in:\n{text}")
 
 
+def others_reach(path):
+    """May other users go to this file and run it? Not in a checkout under a home that is closed to them."""
+    path = os.path.realpath(path)
+    ways = [path]
+    while os.path.dirname(ways[-1]) != ways[-1]:
+        ways.append(os.path.dirname(ways[-1]))
+    return all(os.stat(way).st_mode & 0o001 for way in ways)
+
+
+# For tests that run the program as another user when they are root's.
+needs_reach = unittest.skipUnless(os.geteuid() != 0 or others_reach(SIMTUNE),
+                                  "NOT RUN: other users cannot reach this checkout, and the test needs one")
+
+
 def main():
     os.makedirs(SHARED_CACHE, exist_ok=True)
     unittest.main(verbosity=2)

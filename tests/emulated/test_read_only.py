@@ -126,12 +126,15 @@ class ReadOnly(harness.Case):
     def count_rows(place, run):
         return json.loads(run(("db", "info", "--json", "--db", place.store_path)).out)["counts"]["candidates"]
 
+    @harness.needs_reach
     def test_file_and_folder(self):
         self.check_files(killed=False, index="kept")
 
+    @harness.needs_reach
     def test_after_a_killed_writer(self):
         self.check_files(killed=True, index="kept")
 
+    @harness.needs_reach
     def test_after_a_killed_writer_without_the_index(self):
         self.check_files(killed=True, index="gone")
 
@@ -155,6 +158,7 @@ class ReadOnly(harness.Case):
 
 
 class Beside(harness.Case):
+    @harness.needs_reach
     def test_reading_while_another_user_writes(self):
         """A reader that may not write the files sees what a running writer has committed."""
         place = self.place()

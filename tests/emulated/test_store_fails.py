@@ -45,6 +45,7 @@ class NoRoom(harness.Case):
             place.wait_for_nobody()
         self.assertIn(1, ends, "one of them is too small")
 
+    @harness.needs_reach
     def test_a_folder_that_cannot_be_written(self):
         place = self.place()
         locked = os.path.join(place.folder, "locked")

@@ -4,7 +4,8 @@
 // architecture's own constraints allow, many configurations a program, through the compile pool. Prints
 // the coverage, and what the assembler says of registers and spills.
 //
-//     test_nvrtc_variants [ARCH …]     only these: 90 100
+//     test_nvrtc_variants [ARCH …]             only these: 90 100
+//     test_nvrtc_variants --every N ARCH …     of each architecture every N-th program, of the next ones others
 #include "tests/covering/covering.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/json.h"
@@ -120,8 +121,11 @@ static st_code submit(arch_work *work, size_t first, size_t end, st_error *error
     return st_pool_submit(work->pool, &job, error);
 }
 
+static long every = 1, phase; // which programs are compiled
+
 static st_code submit_all(arch_work *work, st_error *error)
 {
+    long number = phase++;
     st_code code = ST_OK;
     work->programs = st_calloc(work->choice_count + 1, sizeof *work->programs);
     if (!work->programs)
@@ -132,7 +136,8 @@ static st_code submit_all(arch_work *work, st_error *error)
         while (end < work->choice_count && end - i < most &&
                work->choices[end].kind == work->choices[i].kind)
             end++;
-        code = submit(work, i, end, error);
+        if (number++ % every == 0)
+            code = submit(work, i, end, error);
         i = end;
     }
     return code;
@@ -294,10 +299,15 @@ int main(int argc, char **argv)
                error.remedy);
         return SKIPPED;
     }
-    for (int i = 1; i < argc; i++)
-        archs[i - 1] = atoi(argv[i]);
-    if (argc > 1)
-        arch_count = (size_t)argc - 1;
+    int first = argc > 2 && strcmp(argv[1], "--every") == 0 ? 3 : 1;
+    if (first == 3)
+        every = atol(argv[2]);
+    if (every < 1)
+        return 2;
+    for (int i = first; i < argc; i++)
+        archs[i - first] = atoi(argv[i]);
+    if (argc > first)
+        arch_count = (size_t)(argc - first);
     st_pool *pool = NULL;
     st_pool_options options = {.processes = 2, .program = COMPILE_CHILD};
     if (st_pool_open(&options, &pool, &error)) {
@@ -306,7 +316,7 @@ int main(int argc, char **argv)
     }
     size_t families = list_families(paths);
     bool right = families > 0 && arch_count > 0;
-    printf("%s, %zu architectures\n", version, arch_count);
+    printf("%s, %zu architectures, one of %ld programs\n", version, arch_count, every);
     printf("%-10s %-7s %8s %8s %8s %11s %9s %9s %8s %6s %6s  %s\n", "family", "arch", "configs",
            "programs", "kernels", "pairs", "registers", "spilling", "bytes", "choose", "s",
            "spills most");

@@ -3,6 +3,7 @@
 // scenario, until a trial injects none. Each trial must report an error (never crash or leak: the
 // sanitizers look), and leave a store that is sound, holds whole candidates only, and can be used again.
 #include "fixture.h"
+#include "tests/unit/faults.h"
 
 #include "tuner/base/json.h"
 
@@ -149,7 +150,7 @@ static void check_after(const char *path)
 static unsigned long inject(st_fault kind, const char *what)
 {
     char path[200], history[200];
-    for (unsigned long n = 1;; n++) {
+    for (unsigned long n = 1;; n = next_fault(n)) {
         st_error error = {0};
         snprintf(path, sizeof path, "%s/%s-%lu.db", folder, what, n);
         snprintf(history, sizeof history, "%s/%s-%lu.gz", folder, what, n);
@@ -196,7 +197,7 @@ static void system_faults_are_reported(void **state)
 // --- importing ---------------------------------------------------------------------------------------------
 static unsigned long inject_import(st_fault kind, const char *history)
 {
-    for (unsigned long n = 1;; n++) {
+    for (unsigned long n = 1;; n = next_fault(n)) {
         st_error error = {0};
         st_store *store = open_store(":memory:", ST_STORE_WRITE);
         st_fault_arm(kind, n);
@@ -242,7 +243,7 @@ static void faults_while_importing_import_nothing(void **state)
 static void faults_in_transactions_leave_nothing_half_done(void **state)
 {
     (void)state;
-    for (unsigned long n = 1;; n++) {
+    for (unsigned long n = 1;; n = next_fault(n)) {
         st_error error = {0};
         int64_t key;
         st_store *store = open_store(":memory:", ST_STORE_WRITE);

@@ -3,6 +3,7 @@
 // come to hold the same rows, also where a session was taken up in both; the other file stays as it is to the byte;
 // every table of the schema is merged.
 #include "tests/unit/db/damage.h"
+#include "tests/unit/faults.h"
 
 #include "db/merge.h"
 
@@ -300,7 +301,7 @@ static void faults_leave_whole_sessions(void **state)
     snprintf(into, sizeof into, "%s/into.db", folder);
     small_store(other);
     for (size_t k = 0; k < 3; k++)
-        for (unsigned long n = 1;; n += 1 + n / 40) {
+        for (unsigned long n = 1;; n = next_fault(n)) {
             st_error error = {0};
             st_merge_report report;
             st_store *store = open_store(into, ST_STORE_WRITE);
