@@ -49,7 +49,7 @@ st_code st_shapes_of(st_store *store, st_shape *shapes, size_t *count, st_error 
     st_code code = st_tables_of(store, tables, count, error);
     for (size_t i = 0; i < *count && code == ST_OK; i++) {
         shapes[i] = (st_shape){.key = -1};
-        snprintf(shapes[i].name, sizeof shapes[i].name, "%s", tables[i].name);
+        snprintf(shapes[i].name, sizeof shapes[i].name, "%.*s", (int)sizeof shapes[i].name - 1, tables[i].name);
         code = read_columns(store, &shapes[i], error);
     }
     return code;

@@ -141,7 +141,7 @@ static st_code find_row(st_loader *loader, size_t *row) {
 static st_code declare_all(st_loader *loader, const st_directives *directives) {
     int seen[ROW_COUNT] = {0};
     for (size_t i = 0; i < directives->count; i++) {
-        size_t row;
+        size_t row = 0;
         loader->at = &directives->items[i];
         st_code code = find_row(loader, &row);
         if (!code && rows[row].once && seen[row])
@@ -164,7 +164,7 @@ static st_code declare_all(st_loader *loader, const st_directives *directives) {
 static st_code define_all(st_loader *loader, const st_directives *directives) {
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < directives->count; i++) {
-            size_t row;
+            size_t row = 0;
             loader->at = &directives->items[i];
             st_code code = find_row(loader, &row);
             bool now = !code && (rows[row].define == st_read_reference) == (pass == 0);

@@ -3,11 +3,11 @@
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
 #include "tuner/cli/cli.h"
+#include "tuner/cli/shipped.h"
 #include "tuner/gpu/emu.h"
 #include "tuner/gpu/gpu.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,100 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// --- the shipped history -------------------------------------------------------------------------------------
-
-static int is_history(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
-    return length > 9 && strcmp(entry->d_name + length - 9, ".jsonl.gz") == 0;
-}
-
-st_code st_cli_import_shipped(st_store *store, st_error *error)
-{
-    st_text folder, path;
-    st_text_init(&folder);
-    st_text_init(&path);
-    st_code code = st_paths_shipped("db/history", &folder, NULL);
-    struct dirent **files = NULL;
-    int count = code == ST_OK ? scandir(st_text_string(&folder), &files, is_history, alphasort) : 0;
-    code = ST_OK; // a program installed without history still works
-    for (int i = 0; i < count; i++) {
-        size_t added;
-        st_text_clear(&path);
-        st_text_addf(&path, "%s/%s", st_text_string(&folder), files[i]->d_name);
-        if (code == ST_OK)
-            code = st_history_import(store, st_text_string(&path), true, &added, error);
-        free(files[i]);
-    }
-    free(files);
-    st_text_release(&path);
-    st_text_release(&folder);
-    return code;
-}
-
-static st_code see_shipped(void *context, const st_answer *answer, st_error *error)
-{
-    (void)error;
-    *(bool *)context = *(bool *)context || answer->shipped;
-    return ST_OK;
-}
-
-// What names the shipped files as they are now: names and sizes. A file beside the store keeps it, since
-// reading them all takes a second.
-static void shipped_mark(st_text *out)
-{
-    st_text folder;
-    st_text_init(&folder);
-    struct dirent **files = NULL;
-    int count = st_paths_shipped("db/history", &folder, NULL) == ST_OK
-                    ? scandir(st_text_string(&folder), &files, is_history, alphasort)
-                    : 0;
-    for (int i = 0; i < count; i++) {
-        char *path = st_format("%s/%s", st_text_string(&folder), files[i]->d_name);
-        struct stat status;
-        long long size = path && stat(path, &status) == 0 ? (long long)status.st_size : -1;
-        st_text_addf(out, "%s %lld\n", files[i]->d_name, size);
-        st_free(path);
-        free(files[i]);
-    }
-    free(files);
-    st_text_release(&folder);
-}
-
-// Brings the shipped history into the user's store unless it is there as it ships now.
-static st_code import_once(st_store *store, st_error *error)
-{
-    st_query any = {.cc = -1, .sm_count = -1, .n = -1, .since_ms = -1, .shipped = true, .best = true, .limit = 1};
-    bool there = false;
-    const char *wish = getenv("SIMTUNE_SHIPPED_HISTORY"); // "off": a store of one's own measurements alone
-    if (wish && strcmp(wish, "off") == 0)
-        return ST_OK;
-    st_text mark, old;
-    st_text_init(&mark);
-    st_text_init(&old);
-    shipped_mark(&mark);
-    char *place = st_format("%s.shipped", st_store_path(store));
-    st_code code = place ? st_store_query(store, &any, see_shipped, &there, error)
-                         : st_fail_memory(error, "opening the store");
-    bool same = place && st_text_read_file(&old, place, NULL) == ST_OK &&
-                strcmp(st_text_string(&old), st_text_string(&mark)) == 0;
-    if (code == ST_OK && mark.length && !(there && same)) {
-        code = st_cli_import_shipped(store, error);
-        if (code == ST_OK) // without the mark the next run only reads them once more
-            (void)st_text_write_file(place, st_text_string(&mark), mark.length, NULL, NULL);
-    }
-    st_free(place);
-    st_text_release(&old);
-    st_text_release(&mark);
-    return code;
-}
-
 st_code st_cli_store(st_cli *cli, st_store_mode mode, st_store **out, st_error *error)
 {
     const char *path = st_parsed_text(cli->parsed, "db");
     st_code code = st_store_open(path, mode, out, error);
     if (code == ST_OK && !path && mode == ST_STORE_WRITE) { // else the first run would hide what is shipped
-        code = import_once(*out, error);
+        code = st_shipped_bring(*out, error);
         if (code != ST_OK) {
             st_store_close(*out);
             *out = NULL;
@@ -116,13 +28,7 @@ st_code st_cli_store(st_cli *cli, st_store_mode mode, st_store **out, st_error *
     }
     if (code != ST_NOTHING || path || mode == ST_STORE_WRITE)
         return code;
-    // No store yet: what is shipped is all that is known.
-    code = st_store_open(":memory:", ST_STORE_WRITE, out, error);
-    if (code == ST_OK && (code = st_cli_import_shipped(*out, error)) != ST_OK) {
-        st_store_close(*out);
-        *out = NULL;
-    }
-    return code;
+    return st_shipped_open(out, error); // no store yet: what is shipped is all that is known
 }
 
 void st_cli_say(const st_cli *cli, const st_error *error)
