@@ -3,6 +3,7 @@
 
 #include "tuner/base/memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,11 +44,12 @@ st_code st_paths_runtime(st_text *out, st_error *error)
     return out->failed ? st_fail_memory(error, "finding a folder") : ST_OK;
 }
 
-// The folder of the running binary, "" when the system does not tell.
+// The folder of the running binary; where /proc is not mounted, the one that packages use.
 static void own_folder(char *out, size_t capacity)
 {
     ssize_t length = readlink("/proc/self/exe", out, capacity - 1);
-    out[length > 0 ? length : 0] = '\0';
+    snprintf(out + (length > 0 ? length : 0), capacity - (size_t)(length > 0 ? length : 0), "%s",
+             length > 0 ? "" : "/usr/bin/simtune");
     char *slash = strrchr(out, '/');
     if (slash)
         *slash = '\0';
