@@ -121,18 +121,40 @@ st_code st_store_copy(const char *path, const char *target, st_error *error)
 }
 
 // --- backup ------------------------------------------------------------------------------------------------
+// SQLite would take what stands there for the copy's own, and spoil it.
+static st_code nothing_beside(const char *target, st_error *error)
+{
+    static const char *const beside[] = {"-wal", "-journal"};
+    struct stat there;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        char *name = st_format("%s%s", target, beside[i]);
+        bool is = name && stat(name, &there) == 0;
+        st_free(name);
+        if (!name)
+            return st_fail_memory(error, "copying the store");
+        if (is)
+            return st_fail(error, ST_USAGE, "name another file; or remove it, if no program uses that store any more",
+                           "%s%s exists: it belongs to a store that stood or stands there", target, beside[i]);
+    }
+    return ST_OK;
+}
+
 static st_code may_write(const char *path, const char *target, bool replace, st_error *error)
 {
+    static const char *const own[] = {"-wal", "-journal", "-shm", "-running"};
     struct stat source, there;
-    if (stat(target, &there) != 0)
-        return ST_OK;
-    if (stat(path, &source) == 0 && source.st_dev == there.st_dev && source.st_ino == there.st_ino)
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strncmp(target, path, length) == 0 && strcmp(target + length, own[i]) == 0)
+            return st_fail(error, ST_USAGE, "name another file", "%s belongs to the store itself", target);
+    bool exists = stat(target, &there) == 0;
+    if (exists && stat(path, &source) == 0 && source.st_dev == there.st_dev && source.st_ino == there.st_ino)
         return st_fail(error, ST_USAGE, "name another file", "%s is the store itself", target);
-    if (!S_ISREG(there.st_mode))
+    if (exists && !S_ISREG(there.st_mode))
         return st_fail(error, ST_USAGE, "name a file", "%s is not an ordinary file", target);
-    if (!replace)
+    if (exists && !replace)
         return st_fail(error, ST_USAGE, "name another file, or replace it with --force", "%s exists", target);
-    return ST_OK;
+    return nothing_beside(target, error);
 }
 
 static st_code put_in_place(const char *made, const char *target, int64_t *bytes, st_error *error)

@@ -167,8 +167,39 @@ static st_code write_and_rename(const char *path, const char *temporary, const v
     return ST_OK;
 }
 
+static bool is_database(const char *path)
+{
+    char magic[16];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool is = read(fd, magic, sizeof magic) == (ssize_t)sizeof magic && memcmp(magic, "SQLite format 3", 16) == 0;
+    close(fd);
+    return is;
+}
+
+// Years of measurements are not written over by a slip of the hand: neither a database nor the files that SQLite and
+// the store keep beside one.
+static st_code refuse_database(const char *path, st_error *error)
+{
+    static const char *const beside[] = {"-wal", "-shm", "-journal", "-running"};
+    bool is = is_database(path);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && !is; i++) {
+        size_t length = strlen(path), end = strlen(beside[i]);
+        char *store = length > end && strcmp(path + length - end, beside[i]) == 0 ? st_strndup(path, length - end) : NULL;
+        is = store && is_database(store);
+        st_free(store);
+    }
+    return is ? st_fail(error, ST_USAGE, "name another file", "%s is a database, or belongs to one: it is not written over",
+                        path)
+              : ST_OK;
+}
+
 static st_code write_file(const char *path, const void *bytes, size_t length, bool *changed, st_error *error)
 {
+    st_code refused = refuse_database(path, error);
+    if (refused != ST_OK)
+        return refused;
     const char *slash = strrchr(path, '/');
     if (slash && slash != path) {
         char *folder = st_strndup(path, (size_t)(slash - path));

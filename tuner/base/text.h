@@ -42,7 +42,7 @@ int st_text_nearest(const char *word, const char *const *candidates, size_t coun
 st_code st_text_read_file(st_text *text, const char *path, st_error *error);
 // Writes through a temporary file beside `path` and renames. Leaves an equal file untouched:
 // *changed (may be NULL) says whether anything was written. Parent folders are made; a symbolic link stays, the
-// file that it points to is replaced.
+// file that it points to is replaced. ST_USAGE: an SQLite database stands there, or a file that belongs to one.
 st_code st_text_write_file(const char *path, const void *bytes, size_t length, bool *changed,
                            st_error *error);
 // mkdir -p

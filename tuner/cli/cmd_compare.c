@@ -73,6 +73,10 @@ static st_code verdict(st_cli *cli, const st_comparison *made, size_t idle, st_e
         return st_fail(error, ST_REGRESSION,
                        "if it is as it should be: simtune acknowledge SESSION --reason TEXT, or mark a new baseline",
                        "%zu of %zu compared got slower than the baseline beyond noise", slower, made->count);
+    if (!made->count && !idle)
+        return st_fail(error, st_parsed_flag(cli->parsed, "strict") ? ST_STALE : ST_NOTHING,
+                       "check --type, --op, --size and --cache; simtune compare --baselines lists what there is",
+                       "nothing of the baseline was compared");
     if (untold && st_parsed_flag(cli->parsed, "strict"))
         return st_fail(error, ST_STALE, "tune again with more time (--budget none), or leave out --strict",
                        "what cannot be told from noise or was not measured again: %zu", untold);

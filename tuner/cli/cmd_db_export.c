@@ -6,6 +6,7 @@
 #include "tuner/cli/cmd_db.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static const char usage[] = "simtune db export FILE [SESSION…] --format jsonl, t4 or kernel-tuner";
 
@@ -151,13 +152,29 @@ static st_code export_saved(st_cli *cli, wishes *wanted, st_code code, st_error 
     return code;
 }
 
+// Also a damaged one, which no header tells.
+static st_code not_the_store(st_cli *cli, const char *target, st_error *error)
+{
+    struct stat store, there;
+    st_text path;
+    st_text_init(&path);
+    st_code code = st_cmd_db_path(cli, &path, error);
+    if (code == ST_OK && stat(st_text_string(&path), &store) == 0 && stat(target, &there) == 0 &&
+        store.st_dev == there.st_dev && store.st_ino == there.st_ino)
+        code = st_fail(error, ST_USAGE, "name another file", "%s is the store itself", target);
+    st_text_release(&path);
+    return code;
+}
+
 st_code st_cmd_db_export(st_cli *cli, st_error *error)
 {
     if (cli->parsed->word_count < 2)
         return st_fail(error, ST_USAGE, usage, "export needs a file");
     wishes wanted = {.path = cli->parsed->words[1]};
     st_store *store = NULL;
-    st_code code = read_form(cli, &wanted, error);
+    st_code code = not_the_store(cli, wanted.path, error);
+    if (code == ST_OK)
+        code = read_form(cli, &wanted, error);
     if (code == ST_OK)
         code = read_filters(cli, &wanted, error);
     bool opened = code == ST_OK;

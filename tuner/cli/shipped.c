@@ -22,8 +22,17 @@ static int is_history(const struct dirent *entry)
     return length > 9 && strcmp(entry->d_name + length - 9, ".jsonl.gz") == 0;
 }
 
+// "off": a store of one's own measurements alone.
+static bool is_off(void)
+{
+    const char *wish = getenv("SIMTUNE_SHIPPED_HISTORY");
+    return wish && strcmp(wish, "off") == 0;
+}
+
 st_code st_cli_import_shipped(st_store *store, st_error *error)
 {
+    if (is_off())
+        return ST_OK;
     st_text folder, path;
     st_text_init(&folder);
     st_text_init(&path);
@@ -79,8 +88,7 @@ st_code st_shipped_bring(st_store *store, st_error *error)
 {
     st_query any = {.cc = -1, .sm_count = -1, .n = -1, .since_ms = -1, .shipped = true, .best = true, .limit = 1};
     bool there = false;
-    const char *wish = getenv("SIMTUNE_SHIPPED_HISTORY"); // "off": a store of one's own measurements alone
-    if (wish && strcmp(wish, "off") == 0)
+    if (is_off())
         return ST_OK;
     st_text mark, old;
     st_text_init(&mark);
@@ -156,8 +164,9 @@ static bool make_cached(const char *path)
 
 st_code st_shipped_open(st_store **out, st_error *error)
 {
-    char *path = cached_path();
-    bool there = path && (access(path, R_OK) == 0 || make_cached(path));
+    char *path = is_off() ? NULL : cached_path();
+    struct stat status; // an empty file would pass for a store without rows
+    bool there = path && ((stat(path, &status) == 0 && status.st_size > 0) || make_cached(path));
     st_code code = there ? st_store_open(path, ST_STORE_READ, out, NULL) : ST_NOTHING;
     if (there && code != ST_OK)
         unlink(path); // a cache: it is made anew

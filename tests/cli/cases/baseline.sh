@@ -12,6 +12,9 @@ echo "--- slower, lost, better: the newest session"
 t simtune compare --against-baseline $D
 t simtune compare --against-baseline --size 1Mi --cache cold $D
 t simtune compare --against-baseline --size 1Mi --strict $D
+# A filter that leaves nothing must not pass.
+t simtune compare --against-baseline --size 7 --db history.db
+t simtune compare --against-baseline --size 7 --strict --db history.db
 echo "--- a given one"
 t simtune compare --against-baseline ${S2} $D
 t simtune compare --against-baseline ${S2} --markdown $D
