@@ -143,12 +143,13 @@ static st_code apply_log(st_pages *pages, st_error *error)
 }
 
 // --- the header --------------------------------------------------------------------------------------------
-// How many of the first pages look like pages of a tree, if pages have this size.
+// How many pages look like pages of a tree, if pages have this size. The same stretch of the file for every size.
 static int likely_pages(const st_pages *pages, int64_t length, uint32_t bytes)
 {
+    enum { STRETCH = 8 << 20 };
     int likely = 0;
     unsigned char head[12];
-    for (int64_t at = bytes; at < length && at / bytes < 400; at += bytes) {
+    for (int64_t at = bytes; at < length && at < STRETCH; at += bytes) {
         if (!read_at(pages->file, at, head, sizeof head))
             break;
         bool leaf = head[0] == 0x0d || head[0] == 0x0a, inner = head[0] == 0x05 || head[0] == 0x02;
@@ -165,10 +166,11 @@ static uint32_t guess_page_size(const st_pages *pages, int64_t length)
     if (pages->log >= 0 && read_log_header(pages, &log))
         return log.bytes;
     uint32_t best = 4096; // SQLite's own choice
-    int most = 0; // smaller pages find the same heads again, never more of them, so the largest comes first
+    // Pages half as large find the same heads again and a few false ones; pages twice as large find half of them.
+    int most = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int likely = likely_pages(pages, length, sizes[i]);
-        if (likely > most) {
+        if (likely > most + most / 4) {
             most = likely;
             best = sizes[i];
         }

@@ -176,7 +176,7 @@ static st_code read_line_head(st_loader *loader, const char *head, st_expression
     st_template *t = loader->tmpl;
     char name[128] = "";
     int buffer = st_next_token(&head, name, sizeof name) ? st_template_buffer(t, name) : -1;
-    st_fill_line *line;
+    st_fill_line *line = NULL;
     if (buffer < 0) {
         st_expression_free(when);
         return st_loader_fail(loader, "Write `fill BUFFER FILL when EXPRESSION`.", "no buffer `%s`", name);

@@ -51,3 +51,9 @@ t simtune db export text.jsonl --db text.db
 sql history.db "PRAGMA user_version = 999"
 t simtune db check --db history.db
 left
+# A large one without its header: the size of its pages is found again.
+simtune db generate large.db --candidates 3000 --samples 3 >.out 2>&1
+dd if=/dev/zero of=large.db bs=16 count=1 conv=notrunc status=none
+t simtune db export large.jsonl --db large.db
+simtune db import large.jsonl --db again.db >.out 2>&1
+sql again.db "SELECT count(*) FROM candidate"
