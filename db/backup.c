@@ -142,13 +142,13 @@ static st_code nothing_beside(const char *target, st_error *error)
 static st_code may_write(const char *path, const char *target, bool replace, st_error *error)
 {
     static const char *const own[] = {"-wal", "-journal", "-shm", "-running"};
-    struct stat source, there;
+    struct stat there;
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strncmp(target, path, length) == 0 && strcmp(target + length, own[i]) == 0)
             return st_fail(error, ST_USAGE, "name another file", "%s belongs to the store itself", target);
     bool exists = stat(target, &there) == 0;
-    if (exists && stat(path, &source) == 0 && source.st_dev == there.st_dev && source.st_ino == there.st_ino)
+    if (st_text_one_file(path, target))
         return st_fail(error, ST_USAGE, "name another file", "%s is the store itself", target);
     if (exists && !S_ISREG(there.st_mode))
         return st_fail(error, ST_USAGE, "name a file", "%s is not an ordinary file", target);

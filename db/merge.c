@@ -457,12 +457,6 @@ static st_code merge_copy(st_store *store, const char *copy, st_merge_report *re
     return code;
 }
 
-static bool is_one_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 st_code st_store_merge(st_store *store, const char *other, st_merge_report *report, st_error *error)
 {
     *report = (st_merge_report){0};
@@ -470,7 +464,7 @@ st_code st_store_merge(st_store *store, const char *other, st_merge_report *repo
     st_code code = st_file_look_at(other, &look, error);
     if (code == ST_OK && !look.exists)
         code = st_fail(error, ST_NOTHING, "check its name", "there is no store at %s", other);
-    if (code == ST_OK && is_one_file(st_store_path(store), other))
+    if (code == ST_OK && st_text_one_file(st_store_path(store), other))
         code = st_fail(error, ST_USAGE, "name another store", "%s is the store itself", other);
     if (code != ST_OK)
         return code;

@@ -7,6 +7,10 @@
 
 #include "tuner/template.h"
 
+// Of the provenance block in a header: how its lines begin, and its newest form.
+#define ST_PROVENANCE_START "// simtune-provenance "
+#define ST_PROVENANCE_SCHEMA 1
+
 // One line of the header's table: for this device class and problem, this configuration.
 typedef struct st_choice {
     st_problem problem;

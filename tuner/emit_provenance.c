@@ -13,15 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ST_PROVENANCE_SCHEMA 1
-static const char line_start[] = "// simtune-provenance ";
 
 // --- writing -------------------------------------------------------------------------------------
 
 static void add_line(json_t *object, bool whole, st_text *out)
 {
     if (object && whole) {
-        st_text_add(out, line_start);
+        st_text_add(out, ST_PROVENANCE_START);
         st_json_print(object, out);
         st_text_add(out, "\n");
     } else {
@@ -177,11 +175,11 @@ static st_code line_failed(const char *path, int line, st_code code, st_error *e
 
 static st_code read_block(reader *state, const char *path, const char *text, st_error *error)
 {
-    const size_t start = sizeof line_start - 1;
+    const size_t start = sizeof ST_PROVENANCE_START - 1;
     int number = 1, last = 0;
     for (const char *line = text; *line; number++) {
         size_t length = strcspn(line, "\n");
-        if (length > start && strncmp(line, line_start, start) == 0) {
+        if (length > start && strncmp(line, ST_PROVENANCE_START, start) == 0) {
             st_code code = read_line(state, line + start, length - start, error);
             if (code)
                 return line_failed(path, number, code, error);

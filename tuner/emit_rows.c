@@ -7,6 +7,7 @@
 #include "tuner/base/hash.h"
 #include "tuner/base/json.h"
 #include "tuner/base/text.h"
+#include "tuner/emit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,8 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NEWEST_SCHEMA = 1 };
-static const char line_start[] = "// simtune-provenance "; // as emit_provenance.c has it
 static const char anew[] = "write it again: simtune emit FAMILY";
 
 typedef struct reader {
@@ -67,10 +66,10 @@ static st_code read_head(reader *at, json_t *object, st_error *error)
     int64_t schema = 0;
     const char *text = "";
     st_code code = st_json_get_int(object, "schema", &schema, error);
-    if (code == ST_OK && schema > NEWEST_SCHEMA)
+    if (code == ST_OK && schema > ST_PROVENANCE_SCHEMA)
         return st_fail(error, ST_FAILED, "use the simtune that wrote it",
                        "it was written by a newer simtune (provenance schema %lld, known here: %d)",
-                       (long long)schema, NEWEST_SCHEMA);
+                       (long long)schema, ST_PROVENANCE_SCHEMA);
     if (code == ST_OK)
         code = number_of(object, "rows", 0, INT32_MAX, -1, &at->announced, error);
     if (code == ST_OK)
@@ -149,10 +148,10 @@ static st_code line_failed(const reader *at, st_code code, st_error *error)
 
 static st_code read_all(reader *at, const char *text, st_error *error)
 {
-    const size_t start = sizeof line_start - 1;
+    const size_t start = sizeof ST_PROVENANCE_START - 1;
     for (at->line = 1; *text; at->line++) {
         size_t length = strcspn(text, "\n");
-        if (length > start && strncmp(text, line_start, start) == 0) {
+        if (length > start && strncmp(text, ST_PROVENANCE_START, start) == 0) {
             st_code code = read_line(at, text + start, length - start, error);
             if (code != ST_OK)
                 return line_failed(at, code, error);

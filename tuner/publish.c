@@ -177,12 +177,6 @@ static void source_path(const st_text *header, st_text *out)
     st_text_add(out, ".cu");
 }
 
-static const char *file_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 // The source first: a header without the source that belongs to it would not link.
 static st_code write_files(const st_template *tmpl, const st_choice *choices, size_t count,
                            const st_emit_options *options, const st_text *path, bool *changed, st_error *error)
@@ -193,7 +187,7 @@ static st_code write_files(const st_template *tmpl, const st_choice *choices, si
     st_text_init(&source);
     st_text_init(&beside);
     source_path(path, &beside);
-    st_code code = st_emit_split(tmpl, choices, count, options, file_of(st_text_string(path)), &header,
+    st_code code = st_emit_split(tmpl, choices, count, options, st_text_file_name(st_text_string(path)), &header,
                                  options->split ? &source : NULL, error);
     if (code == ST_OK && options->split)
         code = st_text_write_file(st_text_string(&beside), st_text_string(&source), source.length, &source_changed,

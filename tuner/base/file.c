@@ -167,6 +167,18 @@ static st_code write_and_rename(const char *path, const char *temporary, const v
     return ST_OK;
 }
 
+const char *st_text_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool st_text_one_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static bool is_database(const char *path)
 {
     char magic[16];

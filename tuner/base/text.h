@@ -45,6 +45,10 @@ st_code st_text_read_file(st_text *text, const char *path, st_error *error);
 // file that it points to is replaced. ST_USAGE: an SQLite database stands there, or a file that belongs to one.
 st_code st_text_write_file(const char *path, const void *bytes, size_t length, bool *changed,
                            st_error *error);
+// What stands behind the last slash.
+const char *st_text_file_name(const char *path);
+// Do both names lead to one file? False when either leads nowhere.
+bool st_text_one_file(const char *a, const char *b);
 // mkdir -p
 st_code st_text_make_folder(const char *path, st_error *error);
 

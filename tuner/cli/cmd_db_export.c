@@ -6,7 +6,6 @@
 #include "tuner/cli/cmd_db.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 static const char usage[] = "simtune db export FILE [SESSION…] --format jsonl, t4 or kernel-tuner";
 
@@ -155,12 +154,10 @@ static st_code export_saved(st_cli *cli, wishes *wanted, st_code code, st_error 
 // Also a damaged one, which no header tells.
 static st_code not_the_store(st_cli *cli, const char *target, st_error *error)
 {
-    struct stat store, there;
     st_text path;
     st_text_init(&path);
     st_code code = st_cmd_db_path(cli, &path, error);
-    if (code == ST_OK && stat(st_text_string(&path), &store) == 0 && stat(target, &there) == 0 &&
-        store.st_dev == there.st_dev && store.st_ino == there.st_ino)
+    if (code == ST_OK && st_text_one_file(st_text_string(&path), target))
         code = st_fail(error, ST_USAGE, "name another file", "%s is the store itself", target);
     st_text_release(&path);
     return code;

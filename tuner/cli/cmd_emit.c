@@ -97,12 +97,6 @@ static st_code check_measured(const job *it, st_error *error)
 
 // --- writing ---------------------------------------------------------------------------------------------------
 
-static const char *file_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 // What the header says that would make it again. From a lock, without the folders of the machine that builds, so that
 // the same lock gives the same bytes everywhere.
 static void add_command(const job *it, const char *family, st_text *out)
@@ -111,14 +105,14 @@ static void add_command(const job *it, const char *family, st_text *out)
         st_text_add(out, it->cli->command_line);
         return;
     }
-    st_text_addf(out, "simtune emit %s", file_of(family));
+    st_text_addf(out, "simtune emit %s", st_text_file_name(family));
     for (size_t i = 0; i < it->wanted.publish.type_count; i++)
         st_text_addf(out, "%s%s", i ? "," : " --type ", it->wanted.types[i]);
     for (size_t i = 0; i < it->wanted.filter.arch_count; i++)
         st_text_addf(out, "%s%d", i ? "," : " --arch ", it->wanted.filter.archs[i]);
     st_text_addf(out, "%s%s%s --lock %s", strcmp(it->wanted.publish.cache, "warm") == 0 ? " --warm" : "",
                  it->require_measured ? " --require measured" : "", it->split ? " --format h,cu" : "",
-                 file_of(it->lock.path));
+                 st_text_file_name(it->lock.path));
 }
 
 static st_code write_header(const job *it, size_t index, json_t *list, st_error *error)

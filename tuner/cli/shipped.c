@@ -22,6 +22,14 @@ static int is_history(const struct dirent *entry)
     return length > 9 && strcmp(entry->d_name + length - 9, ".jsonl.gz") == 0;
 }
 
+// None: a program installed without history still works.
+static int list_shipped(st_text *folder, struct dirent ***files)
+{
+    return st_paths_shipped("db/history", folder, NULL) == ST_OK
+               ? scandir(st_text_string(folder), files, is_history, alphasort)
+               : 0;
+}
+
 // "off": a store of one's own measurements alone.
 static bool is_off(void)
 {
@@ -36,10 +44,9 @@ st_code st_cli_import_shipped(st_store *store, st_error *error)
     st_text folder, path;
     st_text_init(&folder);
     st_text_init(&path);
-    st_code code = st_paths_shipped("db/history", &folder, NULL);
     struct dirent **files = NULL;
-    int count = code == ST_OK ? scandir(st_text_string(&folder), &files, is_history, alphasort) : 0;
-    code = ST_OK; // a program installed without history still works
+    int count = list_shipped(&folder, &files);
+    st_code code = ST_OK;
     for (int i = 0; i < count; i++) {
         size_t added;
         st_text_clear(&path);
@@ -68,9 +75,7 @@ static void shipped_mark(st_text *out)
     st_text folder;
     st_text_init(&folder);
     struct dirent **files = NULL;
-    int count = st_paths_shipped("db/history", &folder, NULL) == ST_OK
-                    ? scandir(st_text_string(&folder), &files, is_history, alphasort)
-                    : 0;
+    int count = list_shipped(&folder, &files);
     for (int i = 0; i < count; i++) {
         char *path = st_format("%s/%s", st_text_string(&folder), files[i]->d_name);
         struct stat status;
