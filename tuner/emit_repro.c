@@ -95,7 +95,7 @@ static const char timing_text[] =
     "    CHECK(cudaEventCreate(&begin));\n"
     "    CHECK(cudaEventCreate(&end));\n"
     "    std::vector<float> times;\n"
-    "    for (int i = 0; i < 25; i++) {\n"
+    "    for (int i = 0; i < runs; i++) {\n"
     "        CHECK(cudaEventRecord(begin, stream));\n"
     "        repro_run(stream);\n"
     "        CHECK(cudaEventRecord(end, stream));\n"
@@ -163,8 +163,8 @@ static void add_comment(const repro *it, st_text *out)
     for (size_t i = 0; i < it->tmpl->step_count; i++)
         if (it->tmpl->steps[i].kind == ST_STEP_LAUNCH)
             st_text_addf(out, "%s%s", listed++ ? "|" : "", it->tmpl->steps[i].kernel);
-    st_text_addf(out, "' -c 4 ./repro\n// compute-sanitizer --tool memcheck ./repro (or racecheck, "
-                      "synccheck, initcheck)\n\n");
+    st_text_addf(out, "' -c 4 ./repro 1\n// compute-sanitizer --tool memcheck ./repro 1 (or racecheck, "
+                      "synccheck, initcheck)\n// The argument of the program: how often it is timed (25).\n\n");
 }
 
 // --- buffers and launches ------------------------------------------------------------------------
@@ -381,7 +381,9 @@ static st_code add_check(const repro *it, st_text *out, st_error *error)
 
 static st_code add_main(const repro *it, st_text *out, st_error *error)
 {
-    st_text_add(out, "int main()\n{\n");
+    st_text_add(out, "int main(int argument_count, char **arguments)\n{\n"
+                     "    const int wanted = argument_count > 1 ? std::atoi(arguments[1]) : 25;\n"
+                     "    const int runs = wanted > 1 ? wanted : 1;\n");
     for (size_t i = 0; i < it->tmpl->buffer_count; i++) {
         const st_buffer *buffer = &it->tmpl->buffers[i];
         int64_t count = 0;

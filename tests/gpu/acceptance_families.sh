@@ -133,8 +133,11 @@ programs_of_all() {
     programs_of scan-pipelined ALGORITHM scan --size 200011 --vary ALGORITHM --set PASS=pipelined_look_back,STAGES=2,COPY=bulk
     programs_of scan-async COPY scan --size 200011 --vary COPY --set PASS=pipelined_look_back,STAGES=2,ALGORITHM=warp_shuffle
     programs_of scan-wave LOOK,ROLES scan --size 900011 --set ROLES=divided --strategy random --budget 30
-    for method in simple scan_scatter look_back pipelined_look_back pipelined_wave one_block cluster quadratic; do
+    for method in simple scan_scatter look_back one_block cluster quadratic; do
         programs_of "compact-$method" SCATTER compact --size 50021 --set "METHOD=$method" --strategy random --budget 16
+    done
+    for method in pipelined_look_back pipelined_wave; do # large enough for tiles to come after tiles in a slot
+        programs_of "compact-$method" SCATTER compact --size 2000003 --set "METHOD=$method" --strategy random --budget 16
     done
     for method in simple atomic warp_aggregated block_aggregated; do
         programs_of "compact-any-$method" METHOD compact --size 50021 --axis order=any --set "METHOD=$method" --strategy random --budget 4
@@ -144,6 +147,31 @@ programs_of_all() {
     done
 }
 
+build_programs() {
+    local program
+    for program in "$out"/programs/*.cu; do # racecheck gets another form of these
+        python3 "$here/every_lane_arrives.py" "$program" "${program%.cu}.lanes" && mv "${program%.cu}.lanes"{,.src} ||
+            [ $? = 3 ] || echo "$program: not understood by every_lane_arrives.py" >>"$out/sanitize-missing.txt"
+    done
+    export nvcc arch=${ARCH:-native}
+    # shellcheck disable=SC2016
+    find "$out/programs" \( -name '*.cu' -o -name '*.src' \) -print0 | xargs -0 -P "$(nproc)" -I{} sh -c \
+        '"$nvcc" -std=c++11 -O2 -lineinfo -arch="$arch" -x cu "$1" -o "${1%.*}" >"$1.build" 2>&1' sh {}
+}
+
+# Why racecheck gets another form: what it says of two kernels that are right, and of their every-lane forms.
+elected_lanes() {
+    "$nvcc" -std=c++11 -O2 -lineinfo -arch="$arch" "$here/racecheck_elected.cu" -o "$out/racecheck_elected" || return
+    local form
+    for form in elected every; do
+        compute-sanitizer --tool racecheck "$out/racecheck_elected" $form >"$out/racecheck-$form.log" 2>&1
+        line "racecheck, $form lane arrives: $(grep -o 'SUMMARY: [0-9]* hazards\?' "$out/racecheck-$form.log")"
+    done
+    target "racecheck: an elected lane's arrival is what it cannot follow" "hazards with it, none without" \
+        "$(grep -ho 'SUMMARY: [0-9]* hazards\?' "$out"/racecheck-{elected,every}.log | tr '\n' ' ')" \
+        "$(holds grep -q 'SUMMARY: 0 hazards' "$out/racecheck-every.log")"
+}
+
 step_sanitize() {
     need_nvcc || return
     command -v compute-sanitizer >/dev/null || { line "no compute-sanitizer here: skipped"; return; }
@@ -151,20 +179,20 @@ step_sanitize() {
     mkdir -p "$out/programs"
     programs_of_all
     export nvcc arch=${ARCH:-native}
-    find "$out/programs" -name '*.cu' -print0 | xargs -0 -P "$(nproc)" -I{} sh -c \
-        '"$nvcc" -std=c++11 -O2 -lineinfo -arch="$arch" "$1" -o "${1%.cu}" >"${1%.cu}.build" 2>&1' sh {}
-    # One run under one tool; prints its line.
+    build_programs
+    elected_lanes
+    # One run under one tool; prints its line. A program runs twice: what a first run leaves behind is met by the second.
     # shellcheck disable=SC2016
     local check='tool=$1 program=$2 log=$2.$1.log clean="ERROR SUMMARY: 0 errors"
-        [ "$tool" = racecheck ] && clean="RACECHECK SUMMARY: 0 hazards"
-        timeout 120 compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" >"$log" 2>&1
+        [ "$tool" = racecheck ] && clean="RACECHECK SUMMARY: 0 hazards" && [ -x "$program.lanes" ] && program=$program.lanes
+        timeout 120 compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" 1 >"$log" 2>&1
         code=$?
         if [ $code = 0 ] && grep -q "$clean" "$log"; then echo "$tool $(basename "$program") clean"
         else echo "$tool $(basename "$program") FOUND (exit $code): $(grep -m 1 -E "^=====.*(Invalid|Race|hazard|Uninit|Barrier|Error|error)" "$log" || tail -n 1 "$log")"; fi'
     local tool program
     for tool in memcheck racecheck synccheck initcheck; do
         for program in "$out"/programs/*.cu; do echo "$tool ${program%.cu}"; done
-    done | xargs -P 8 -L 1 sh -c "$check" sh >"$out/sanitize-families.txt"
+    done | xargs -P "$(nproc)" -L 1 sh -c "$check" sh >"$out/sanitize-families.txt"
     grep -v ' clean$' "$out/sanitize-families.txt" | cut -c1-200 | head -n 30
     cat "$out/sanitize-missing.txt" 2>/dev/null
     local clean wanted
