@@ -130,18 +130,29 @@ static st_code dry_run(st_cli *cli, const st_tune_words *words, const st_cli_dev
 
 // --- from history ------------------------------------------------------------------------------------------------
 
-// The reference device of the shipped history: the one with the fastest memory, then by name.
+// The reference device of the shipped history: the one that measured this version of the template, with the fastest
+// memory, then by name. Its name and class stand for all cards of the kind: history comes from several.
 typedef struct reference {
-    char name[96], uuid[48], date[ST_DATE_TEXT], driver[32];
+    char name[96], date[ST_DATE_TEXT], driver[32];
     int cc, sm_count;
     double read_gbs;
+    bool current; // this version of the template
 } reference;
 
 typedef struct looking {
+    const st_template *tmpl;
     reference best;
     int cc; // -1: any
     bool found;
 } looking;
+
+static bool is_better(const looking *at, const reference *other)
+{
+    if (!at->found || other->current != at->best.current)
+        return !at->found || other->current;
+    return other->read_gbs > at->best.read_gbs ||
+           (other->read_gbs == at->best.read_gbs && strcmp(other->name, at->best.name) < 0);
+}
 
 static st_code consider(void *context, const st_answer *answer, st_error *error)
 {
@@ -149,16 +160,15 @@ static st_code consider(void *context, const st_answer *answer, st_error *error)
     looking *at = context;
     if (!answer->is_winner || !st_backend_is_hardware(answer->backend) || (at->cc > 0 && answer->cc != at->cc))
         return ST_OK;
-    double speed = isnan(answer->read_gbs) ? 0 : answer->read_gbs;
-    bool better = !at->found || speed > at->best.read_gbs ||
-                  (speed == at->best.read_gbs && strcmp(answer->device_name, at->best.name) < 0);
-    bool same_device = at->found && strcmp(answer->device_uuid, at->best.uuid) == 0;
-    if (!better || same_device)
+    reference other = {.cc = answer->cc,
+                       .sm_count = answer->sm_count,
+                       .read_gbs = isnan(answer->read_gbs) ? 0 : answer->read_gbs,
+                       .current = st_text_equal(answer->template_hash, at->tmpl->hash)};
+    snprintf(other.name, sizeof other.name, "%s", answer->device_name);
+    if (!is_better(at, &other))
         return ST_OK;
     at->found = true;
-    at->best = (reference){.cc = answer->cc, .sm_count = answer->sm_count, .read_gbs = speed};
-    snprintf(at->best.name, sizeof at->best.name, "%s", answer->device_name);
-    snprintf(at->best.uuid, sizeof at->best.uuid, "%s", answer->device_uuid);
+    at->best = other;
     snprintf(at->best.driver, sizeof at->best.driver, "%s", answer->driver ? answer->driver : "");
     st_clock_date(answer->taken_ms, at->best.date);
     return ST_OK;
@@ -254,7 +264,7 @@ static st_code history_print(st_cli *cli, const st_template *tmpl, st_store *sto
 static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
                               const st_tune_words *words, const char *cache, st_error *error)
 {
-    st_publish wanted = {.device = from->uuid, .cc = from->cc, .sm_count = from->sm_count, .cache = cache};
+    st_publish wanted = {.device = from->name, .cc = from->cc, .sm_count = from->sm_count, .cache = cache};
     st_choice *choices = NULL;
     size_t count = 0;
     st_text path;
@@ -299,7 +309,7 @@ static st_code from_history(st_cli *cli, const st_template *tmpl, const st_tune_
                             st_error *error)
 {
     st_store *store = NULL;
-    looking at = {.cc = cc};
+    looking at = {.tmpl = tmpl, .cc = cc};
     st_code named = check_space_words(words, error);
     if (named != ST_OK)
         return named;
