@@ -4,7 +4,8 @@ include(GNUInstallDirs)
 if(TARGET simtune)
   install(TARGETS simtune RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # The manual and the completions are printed by the program out of its own tables and the templates that ship.
-  file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/templates/*.cu)
+  file(GLOB templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/templates/*.cu
+    ${PROJECT_SOURCE_DIR}/templates/examples/*.cu)
   add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/simtune.1 ${PROJECT_BINARY_DIR}/simtune.bash
     COMMAND $<TARGET_FILE:simtune> help --man > ${PROJECT_BINARY_DIR}/simtune.1
     COMMAND $<TARGET_FILE:simtune> help --bash > ${PROJECT_BINARY_DIR}/simtune.bash

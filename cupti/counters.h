@@ -43,14 +43,14 @@ typedef struct st_stall {
     const char *name;        // ours: "long_scoreboard"
     const char *range_name;  // as the range profiler spells it, NULL: it has none
     const char *pc_name;     // as PC sampling spells it (without the smsp__pcsamp_warps_issue_stalled_ prefix)
-    const char *old_names;   // articles' names, space separated
+    const char *old_names;   // articles' names and other tools' short ones, space separated
     const char *waits_for;   // "a value from global memory": completes "waits for …"
     const char *meaning;     // two or three sentences
     unsigned moves;          // st_role bits (base/roles.h)
 } st_stall;
 const st_stall *st_stalls(size_t *count);
 // By our name, NVIDIA's (with or without smsp__… and _not_issued), or an old one (with or without
-// "stall_"). Where articles used one old name for several reasons, the first of the table is taken.
+// "stall_"), in any case, with blanks for underscores. Where articles used one old name for several reasons, the first of the table is taken.
 const st_stall *st_stall_find(const char *any_name);
 
 // --- whether counters can be had -------------------------------------------------------------------------
@@ -108,7 +108,9 @@ typedef struct st_stall_profile {
     st_stall_sample *reasons; size_t reason_count; // owned
     st_line_sample *lines; size_t line_count;      // owned; most samples first
     uint64_t total_samples, dropped_samples;
-    double seconds;                                // what collecting it cost
+    unsigned launches;                             // runs of the candidate
+    double launch_seconds;                         // that these took, each with what prepares it; NaN unknown
+    double seconds;                                // what collecting cost in all, launches and set-up included
 } st_stall_profile;
 void st_stall_profile_release(st_stall_profile *profile);
 // Share (0…1) of all samples that fell on one reason (index in st_stalls); NaN when there are none.
@@ -118,6 +120,17 @@ int st_stall_main(const st_stall_profile *profile);
 // "waits for a value from global memory (long_scoreboard): 71 % of samples, 64 % with nothing issued"
 void st_stall_describe(const st_stall_profile *profile, st_text *text);
 
+// How much of a candidate is looked at. 0 in any field: as st_profiler_stalls does.
+typedef struct st_stall_options {
+    uint64_t minimum;   // samples that are enough
+    double expected_ns; // what one run takes, when that is known: the period is chosen by it, and candidates of
+                        // like times follow each other without a change of the period, which costs 0.1 s
+    double seconds;     // of runs and reading, after which no more are begun (0.05)
+    size_t lines;       // hottest instructions whose source lines are looked up (64)
+} st_stall_options;
+st_code st_profiler_stalls_as(st_profiler *profiler, st_run_once *run, void *context, const void *image,
+                              size_t image_bytes, const st_stall_options *how, st_stall_profile *out,
+                              st_error *error);
 // PC sampling of one run (repeated until there are `minimum` samples or 64 runs). `image` is the cubin
 // that is running, for source lines (NULL: no lines).
 st_code st_profiler_stalls(st_profiler *profiler, st_run_once *run, void *context, const void *image,

@@ -13,9 +13,7 @@
 //  4. What `prepare` launches is read and thrown away before each run; when the image is known,
 //  samples of
 //     other modules are left out as well.
-//  5. The period follows the samples: too few and the next run is sampled more finely, far too many
-//  and
-//     the next candidate is sampled more coarsely. Shares do not depend on it.
+// One candidate's collection, and how the period is chosen, stand in pc_collect.c.
 //
 // States: off → enabled, unconfigured → configured (st_sampling_enable) → off
 // (st_sampling_disable).
@@ -32,15 +30,7 @@
 // enabling or change of the period took 0.4 s on an H200, and with any size of 2 to 512 MiB about
 // 0.1 s.
 #define HARDWARE_BYTES ((size_t)32 << 20)
-#define FINEST_PERIOD 5
-#define COARSEST_PERIOD 20
 #define FIRST_PERIOD 9
-#define MAX_RUNS 64
-#define MAX_SECONDS 0.05
-#define DEFAULT_MINIMUM 2000
-#define PLENTY 128         // times the minimum: more than this and the period is made coarser
-#define FEW 16             // a run with less than the minimum by this factor is sampled more finely
-#define LINES_LOOKED_UP 64 // hottest instructions whose source lines are looked up
 
 // --- reasons and buffers
 // -----------------------------------------------------------------------------------
@@ -204,7 +194,7 @@ st_code st_sampling_enable(st_profiler *profiler, st_error *error) {
     if (!sampling->ready) {
         st_sampling_release(sampling);
         sampling->period = FIRST_PERIOD;
-        sampling->limit = FINEST_PERIOD;
+        sampling->limit = ST_PERIOD_FINEST;
         code = list_reasons(profiler, error); // invariant 2
         if (code == ST_OK)
             code = make_buffers(sampling, error);
@@ -237,7 +227,7 @@ void st_sampling_release(st_sampling *sampling) {
 }
 
 // The period can be changed while enabled; where CUPTI refuses that, sampling is enabled anew.
-static st_code apply_period(st_profiler *profiler, st_error *error) {
+st_code st_sampling_apply_period(st_profiler *profiler, st_error *error) {
     st_sampling *sampling = &profiler->sampling;
     if (sampling->set_period == sampling->period)
         return ST_OK;
@@ -257,15 +247,8 @@ static st_code apply_period(st_profiler *profiler, st_error *error) {
 // --- reading
 // -----------------------------------------------------------------------------------------------
 
-typedef struct sample_reading {
-    bool crc_known;
-    uint64_t crc; // of the image that is asked for
-    uint64_t dropped;
-    bool full; // the hardware buffer overflowed
-} sample_reading;
-
 static bool add_record(st_sampling *sampling, const CUpti_PCSamplingPCData *record,
-                       const sample_reading *reading) {
+                       const st_sample_reading *reading) {
     const char *function = record->functionName ? record->functionName : "?";
     bool ours = reading->crc_known && record->cubinCrc == reading->crc;
     st_pc_entry *entry = st_pc_table_at(&sampling->table, function, ours, record->pcOffset);
@@ -282,7 +265,7 @@ static bool add_record(st_sampling *sampling, const CUpti_PCSamplingPCData *reco
     return true;
 }
 
-static st_code add_records(st_sampling *sampling, const sample_reading *reading, st_error *error) {
+static st_code add_records(st_sampling *sampling, const st_sample_reading *reading, st_error *error) {
     const CUpti_PCSamplingData *taken = &sampling->taken;
     bool fine = true;
     for (size_t i = 0; i < taken->totalNumPcs && i < RECORDS; i++) {
@@ -294,15 +277,14 @@ static st_code add_records(st_sampling *sampling, const sample_reading *reading,
     return fine ? ST_OK : st_fail_memory(error, "summing stall samples");
 }
 
-// Reads all that CUPTI has; `reading` NULL throws it away.
-static st_code read_samples(st_profiler *profiler, sample_reading *reading, st_error *error) {
+st_code st_sampling_read(st_profiler *profiler, st_sample_reading *reading, st_error *error) {
     st_sampling *sampling = &profiler->sampling;
     CUpti_PCSamplingData *taken = &sampling->taken;
     CUpti_PCSamplingGetDataParams get = {
         .size = ST_CUPTI_SIZE(CUpti_PCSamplingGetDataParams, pcSamplingData),
         .ctx = profiler->context,
         .pcSamplingData = taken};
-    sample_reading unused = {.crc_known = false};
+    st_sample_reading unused = {.crc_known = false};
     bool keep = reading != NULL;
     reading = keep ? reading : &unused;
     do {
@@ -320,150 +302,5 @@ static st_code read_samples(st_profiler *profiler, sample_reading *reading, st_e
         if (code != ST_OK)
             return code;
     } while (taken->remainingNumPcs > 0 && taken->totalNumPcs > 0);
-    return ST_OK;
-}
-
-// --- one candidate
-// -----------------------------------------------------------------------------------------
-
-static uint32_t clamp_period(uint32_t wish) {
-    return wish < FINEST_PERIOD ? FINEST_PERIOD : wish > COARSEST_PERIOD ? COARSEST_PERIOD : wish;
-}
-
-// Invariant 5: so fine that four runs should do, after one that gave `got` of `minimum` samples.
-static uint32_t finer_period(const st_sampling *sampling, uint64_t got, uint64_t minimum) {
-    uint32_t steps = 0;
-    for (uint64_t reach = got ? got : 1; reach < minimum / 4; reach *= 2)
-        steps++;
-    uint32_t limit = sampling->limit;
-    return sampling->period > limit + steps ? sampling->period - steps : limit;
-}
-
-static uint32_t coarser_period(uint32_t period, uint64_t got, uint64_t minimum) {
-    for (uint64_t left = got; left > PLENTY * minimum; left /= 2)
-        period++;
-    return clamp_period(period);
-}
-
-static void know_image(st_profiler *profiler, const void *image, size_t bytes,
-                       sample_reading *reading) {
-    if (!image || bytes == 0 || !profiler->api->GetCubinCrc)
-        return;
-    CUpti_GetCubinCrcParams ask = {.size = ST_CUPTI_SIZE(CUpti_GetCubinCrcParams, cubinCrc),
-                                   .cubinSize = bytes,
-                                   .cubin = image};
-    reading->crc_known = ST_CUPTI(profiler->api, GetCubinCrc, &ask) == CUPTI_SUCCESS;
-    reading->crc = ask.cubinCrc;
-}
-
-// Runs once more; *seconds grows by what running and reading took, set-up left out.
-static st_code sample_run(st_profiler *profiler, st_run_once *run, void *context,
-                          sample_reading *reading, double *seconds, st_error *error) {
-    st_sampling *sampling = &profiler->sampling;
-    st_code code = apply_period(profiler, error);
-    double began = st_clock_seconds();
-    if (code == ST_OK)
-        code = st_profiler_get_ready(profiler, context, error);
-    if (code == ST_OK && profiler->prepare)
-        code = read_samples(profiler, NULL, error); // its kernels, and what was dropped of them
-    if (code == ST_OK)
-        code = run(context, error);
-    if (code == ST_OK)
-        code = read_samples(profiler, reading, error);
-    if (!sampling->fresh)
-        *seconds += st_clock_seconds() - began;
-    sampling->fresh = false;
-    return code;
-}
-
-// Invariant 6: true when the run is to be forgotten.
-static bool lost_too_many(st_sampling *sampling, uint64_t got, uint64_t dropped, bool full) {
-    if ((dropped <= got / 8 && !full) || sampling->period + 2 > COARSEST_PERIOD)
-        return false;
-    sampling->period += dropped > 2 * got || full ? 2 : 1;
-    return true;
-}
-
-static st_code sample_runs(st_profiler *profiler, st_run_once *run, void *context, uint64_t minimum,
-                           sample_reading *reading, st_error *error) {
-    st_sampling *sampling = &profiler->sampling;
-    double seconds = 0;
-    uint64_t total = 0, dropped = 0; // of the runs that count
-    for (int runs = 0; runs < MAX_RUNS; runs++) {
-        uint64_t before = total;
-        reading->dropped = 0;
-        reading->full = false;
-        st_code code = sample_run(profiler, run, context, reading, &seconds, error);
-        if (code != ST_OK)
-            return code;
-        total = st_pc_table_samples(&sampling->table);
-        uint64_t got = total - before;
-        if (lost_too_many(sampling, got, reading->dropped, reading->full)) {
-            sampling->limit = sampling->period;
-            st_pc_table_clear(&sampling->table);
-            total = dropped = 0;
-            continue;
-        }
-        dropped += reading->dropped;
-        if (total >= minimum || seconds > MAX_SECONDS) {
-            sampling->period = coarser_period(sampling->period, got, minimum);
-            break;
-        } else if (got < minimum / FEW) {
-            sampling->period = finer_period(sampling, got, minimum);
-        }
-    }
-    reading->dropped = dropped;
-    return ST_OK;
-}
-
-// A line holds a function's name cut to its field: CUPTI wants the whole one.
-static const char *whole_name(const st_pc_table *table, const st_line_sample *line) {
-    for (size_t i = 0; i < table->function_count; i++)
-        if (strncmp(table->functions[i].name, line->function, sizeof line->function - 1) == 0)
-            return table->functions[i].name;
-    return line->function;
-}
-
-// Source lines of the hottest instructions; a cubin without lines leaves them unknown.
-static void find_lines(const st_pc_table *table, const void *image, size_t bytes,
-                       st_stall_profile *profile) {
-    size_t found = 0;
-    for (size_t i = 0; i < profile->line_count && i < LINES_LOOKED_UP; i++) {
-        st_line_sample *line = &profile->lines[i];
-        if (st_source_line(image, bytes, whole_name(table, line), line->pc_offset, line->file,
-                           sizeof line->file, &line->line, NULL) == ST_OK)
-            found++;
-        if (i >= 3 && found == 0)
-            return; // no lines in this cubin: asking on would only cost time
-    }
-}
-
-st_code st_profiler_stalls(st_profiler *profiler, st_run_once *run, void *context,
-                           const void *image, size_t image_bytes, uint64_t minimum,
-                           st_stall_profile *out, st_error *error) {
-    *out = (st_stall_profile){0};
-    double began = st_clock_seconds();
-    st_sampling *sampling = &profiler->sampling;
-    sample_reading reading = {.crc_known = false};
-    minimum = minimum ? minimum : DEFAULT_MINIMUM;
-    st_code code = st_profiler_switch(profiler, ST_MODE_SAMPLING, error);
-    if (code != ST_OK)
-        return code;
-    know_image(profiler, image, image_bytes, &reading);
-    code = read_samples(profiler, NULL, error); // what a run before left behind
-    if (code == ST_OK)
-        code = sample_runs(profiler, run, context, minimum, &reading, error);
-    if (code == ST_OK)
-        code = st_pc_table_profile(&sampling->table, sampling->slot_names, sampling->slot_count,
-                                   out, error);
-    if (code == ST_OK && image)
-        find_lines(&sampling->table, image, image_bytes, out);
-    st_pc_table_clear(&sampling->table);
-    if (code != ST_OK) {
-        (void)st_profiler_switch(profiler, ST_MODE_OFF, NULL); // profiler.c, invariant 3
-        return code;
-    }
-    out->dropped_samples = reading.dropped;
-    out->seconds = st_clock_seconds() - began;
     return ST_OK;
 }

@@ -105,7 +105,7 @@ st_pc_entry *st_pc_table_at(st_pc_table *table, const char *function, bool ours,
     return entry;
 }
 
-static bool any_ours(const st_pc_table *table) {
+bool st_pc_table_knows_ours(const st_pc_table *table) {
     for (size_t i = 0; i < table->function_count; i++)
         if (table->functions[i].ours)
             return true;
@@ -124,7 +124,7 @@ static uint64_t entry_samples(const st_pc_entry *entry) {
 }
 
 uint64_t st_pc_table_samples(const st_pc_table *table) {
-    bool only_ours = any_ours(table);
+    bool only_ours = st_pc_table_knows_ours(table);
     uint64_t sum = 0;
     for (size_t i = 0; i < table->entry_count; i++)
         if (counts(table, only_ours, &table->entries[i]))
@@ -213,7 +213,7 @@ static bool make_lines(const st_pc_table *table, bool only_ours, const char slot
 
 st_code st_pc_table_profile(const st_pc_table *table, const char slot_names[][64],
                             size_t slot_count, st_stall_profile *out, st_error *error) {
-    bool only_ours = any_ours(table);
+    bool only_ours = st_pc_table_knows_ours(table);
     if (make_reasons(table, only_ours, slot_names, slot_count, out) &&
         make_lines(table, only_ours, slot_names, slot_count, out))
         return ST_OK;

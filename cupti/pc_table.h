@@ -40,6 +40,8 @@ void st_pc_table_release(st_pc_table *table);
 st_pc_entry *st_pc_table_at(st_pc_table *table, const char *function, bool ours, uint64_t offset);
 // Samples so far, of the functions that count (see st_pc_table_profile).
 uint64_t st_pc_table_samples(const st_pc_table *table);
+// Whether samples of the module that is asked for were met.
+bool st_pc_table_knows_ours(const st_pc_table *table);
 // Makes the sums of a profile: reasons (most samples first) and lines (most samples first, `line`,
 // `file` still unknown). slot_names[slot] is PC sampling's spelling without prefix. When any
 // function is `ours`, the others (cache flush, fills) are left out.

@@ -58,9 +58,24 @@ st_code st_profiler_give_up(st_profiler *profiler, int result, const char *what,
 // Calls prepare, if any.
 st_code st_profiler_get_ready(st_profiler *profiler, void *context, st_error *error);
 
+// --- pc_sampling.c
+enum { ST_PERIOD_FINEST = 5, ST_PERIOD_COARSEST = 20 }; // log2 of cycles, as CUPTI takes it
+
+// What is read of a candidate's samples, and what came with them.
+typedef struct st_sample_reading {
+    bool crc_known;
+    uint64_t crc; // of the image that is asked for
+    uint64_t dropped;
+    bool full; // the hardware buffer overflowed
+} st_sample_reading;
+
 st_code st_sampling_enable(st_profiler *profiler, st_error *error);
 st_code st_sampling_disable(st_profiler *profiler, st_error *error);
 void st_sampling_release(st_sampling *sampling);
+// Tells CUPTI the period, if it is another than it was told.
+st_code st_sampling_apply_period(st_profiler *profiler, st_error *error);
+// Reads all that CUPTI has into the table; `reading` NULL throws it away.
+st_code st_sampling_read(st_profiler *profiler, st_sample_reading *reading, st_error *error);
 
 st_code st_ranges_enable(st_profiler *profiler, st_error *error);
 st_code st_ranges_disable(st_profiler *profiler, st_error *error);

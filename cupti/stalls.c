@@ -11,14 +11,14 @@
 //  3. Where articles used one old name for several reasons, the row that they mostly meant comes
 //  first.
 //  4. What articles got wrong is corrected in `meaning`, where a reader meets it.
-#include "cupti/counters.h"
+#include "cupti/advice.h"
 
 #include "tuner/base/roles.h"
 
 #include <string.h>
 
 static const st_stall table[] = {
-    {"long_scoreboard", "long_scoreboard", "long_scoreboard", "memory_dependency",
+    {"long_scoreboard", "long_scoreboard", "long_scoreboard", "memory_dependency long_sb",
      "a value from global memory",
      "The warp needs the result of a load from global or local memory (or a texture) that has not "
      "come "
@@ -37,7 +37,7 @@ static const st_stall table[] = {
      "wrong.",
      ST_ROLE_ILP | ST_ROLE_TLP},
     {"short_scoreboard", "short_scoreboard", "short_scoreboard",
-     "execution_dependency shared_dependency", "a value from shared memory or a special function",
+     "execution_dependency shared_dependency short_sb", "a value from shared memory or a special function",
      "The warp needs a result of the shared-memory and special-function path: a shared load, a "
      "shuffle, "
      "an exp or a reciprocal. Fewer exchanges through shared memory, no bank conflicts, or more "
@@ -55,20 +55,20 @@ static const st_stall table[] = {
      "acquire "
      "or release). Fewer fences, narrower ones, or fewer stores before them help.",
      ST_ROLE_SYNC},
-    {"lg_throttle", "lg_throttle", "lg_throttle", "memory_throttle",
+    {"lg_throttle", "lg_throttle", "lg_throttle", "memory_throttle lg",
      "room in the queue of global-memory instructions",
      "Too many load and store instructions of global or local memory were issued in too short a "
      "time, and "
      "their queue is full. Fewer and wider accesses (vectors) move the same bytes; spilled "
      "registers "
      "cause it too.",
-     ST_ROLE_MLP},
+     ST_ROLE_MLP | ST_ROLE_WORK | ST_ROLE_ILP},
     {"drain", "drain", "drain", "memory_throttle", "its last stores to leave",
      "The warp has ended, but its stores have not left for memory yet, so its place is not free. "
      "Many "
      "stores at the end of short blocks cause it: longer-lived blocks and wider stores help.",
      ST_ROLE_WORK | ST_ROLE_MLP},
-    {"math_pipe_throttle", "math_pipe_throttle", "math_pipe_throttle", "pipe_busy",
+    {"math_pipe_throttle", "math_pipe_throttle", "math_pipe_throttle", "pipe_busy math",
      "an arithmetic pipe to be free",
      "The arithmetic unit that the next instruction needs is taken by other warps. If that pipe is "
      "busy "
@@ -76,19 +76,19 @@ static const st_stall table[] = {
      "more "
      "warps do not.",
      ST_ROLE_WORK},
-    {"mio_throttle", "mio_throttle", "mio_throttle", "pipe_busy",
+    {"mio_throttle", "mio_throttle", "mio_throttle", "pipe_busy mio",
      "room in the shared-memory and special-function queue",
      "Shared-memory accesses, shuffles, special functions and dynamic branches share one queue, "
      "and it is "
      "full. Fewer and wider shared accesses, no bank conflicts, or another way to exchange values "
      "help.",
      ST_ROLE_SMEM | ST_ROLE_WORK},
-    {"tex_throttle", "tex_throttle", "tex_throttle", "texture", "room in the texture queue",
+    {"tex_throttle", "tex_throttle", "tex_throttle", "texture tex", "room in the texture queue",
      "Too many texture, surface or double-precision instructions were issued in too short a time. "
      "Wider "
      "and fewer of them help.",
      ST_ROLE_MLP},
-    {"imc_miss", "imc_miss", "imc_miss", "constant_memory_dependency constant_dependency",
+    {"imc_miss", "imc_miss", "imc_miss", "constant_memory_dependency constant_dependency imc",
      "a constant that is not in its cache",
      "A kernel parameter or another constant operand missed the immediate-constant cache. It is "
      "common at "
@@ -96,15 +96,15 @@ static const st_stall table[] = {
      "it too. "
      "Chips from Blackwell on do not report it.",
      0},
-    {"no_instruction", "no_instruction", "no_instructions", "instruction_fetch inst_fetch",
+    {"no_instruction", "no_instruction", "no_instructions", "instruction_fetch inst_fetch no_inst",
      "instructions to be fetched",
      "The next instructions are not in the instruction cache, or the warp jumps about in a large "
      "body of "
      "code. Common in kernels of few instructions in all, and where a loop is unrolled beyond the "
      "cache: "
      "less unrolling helps.",
-     ST_ROLE_ILP | ST_ROLE_WORK},
-    {"branch_resolving", "branch_resolving", "branch_resolving", "branch", "the target of a branch",
+     ST_ROLE_ILP | ST_ROLE_WORK | ST_ROLE_MLP},
+    {"branch_resolving", "branch_resolving", "branch_resolving", "branch branch_resolve", "the target of a branch",
      "The warp waits until a branch is decided and the program counter is set. Short loops cause "
      "it: more "
      "work an iteration (unrolling) or predication instead of branches help.",
@@ -185,11 +185,26 @@ static bool has_word(const char *words, const char *core, size_t length) {
     return false;
 }
 
+enum { NAME_MOST = 128 }; // longer ones are none
+
+// As Nsight Compute's tables have it: "Stall Long Scoreboard". False: too long for a name.
+static bool plain_name(const char *any_name, char out[NAME_MOST]) {
+    size_t length = strlen(any_name);
+    if (length >= NAME_MOST)
+        return false;
+    for (size_t i = 0; i <= length; i++) {
+        char c = any_name[i];
+        out[i] = c == ' ' || c == '-' ? '_' : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    return true;
+}
+
 const st_stall *st_stall_find(const char *any_name) {
-    if (!any_name || !*any_name)
+    char plain[NAME_MOST];
+    if (!any_name || !*any_name || !plain_name(any_name, plain))
         return NULL;
     const char *core = NULL;
-    size_t length = core_of(any_name, &core);
+    size_t length = core_of(plain, &core);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (is_word(table[i].name, core, length) || is_word(table[i].range_name, core, length) ||
             is_word(table[i].pc_name, core, length))
@@ -198,4 +213,19 @@ const st_stall *st_stall_find(const char *any_name) {
         if (has_word(table[i].old_names, core, length))
             return &table[i];
     return NULL;
+}
+
+size_t st_stall_all(const char *any_name, int out[ST_VIEW_STALLS]) {
+    const st_stall *first = st_stall_find(any_name);
+    const char *core = NULL;
+    char plain[NAME_MOST];
+    size_t count = 0;
+    if (!first || !plain_name(any_name, plain))
+        return 0;
+    size_t length = core_of(plain, &core);
+    out[count++] = (int)(first - table);
+    for (size_t i = 0; i < sizeof table / sizeof *table && has_word(first->old_names, core, length); i++)
+        if (&table[i] != first && has_word(table[i].old_names, core, length))
+            out[count++] = (int)i;
+    return count;
 }

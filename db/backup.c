@@ -141,11 +141,10 @@ static st_code nothing_beside(const char *target, st_error *error)
 
 static st_code may_write(const char *path, const char *target, bool replace, st_error *error)
 {
-    static const char *const own[] = {"-wal", "-journal", "-shm", "-running"};
     struct stat there;
     size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strncmp(target, path, length) == 0 && strcmp(target + length, own[i]) == 0)
+    for (const char *const *own = st_database_endings; *own; own++)
+        if (strncmp(target, path, length) == 0 && strcmp(target + length, *own) == 0)
             return st_fail(error, ST_USAGE, "name another file", "%s belongs to the store itself", target);
     bool exists = stat(target, &there) == 0;
     if (st_text_one_file(path, target))
@@ -188,7 +187,7 @@ st_code st_store_backup(const char *path, const char *target, bool replace, int6
                        strerror(errno));
     } else {
         if (stat(path, &source) == 0)
-            (void)fchmod(file, source.st_mode & 0777); // whoever may read the store may read its copy
+            (void)fchmod(file, (source.st_mode & 0777) | 0600); // whoever may read the store may read its copy; ours to write
         close(file);
     }
     if (code == ST_OK)
@@ -212,8 +211,8 @@ static st_code size_of(st_store *store, int64_t *bytes, st_error *error)
 static st_code must_be_sound(st_store *store, st_error *error)
 {
     int64_t damages;
-    st_code code = st_ask_number(store, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
-                                 "checking it", &damages, error);
+    st_code code = st_ask_number(store, "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'",
+                                 "checking it", &damages, error); // not the indexes' content: they are made anew
     if (code == ST_OK && damages)
         code = st_fail(error, ST_DAMAGED,
                        "simtune db check says what is damaged; simtune db export saves what can be read",

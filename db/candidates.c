@@ -176,37 +176,42 @@ static st_code find_or_make_profile(st_store *store, int64_t candidate_key, cons
     return code;
 }
 
-static st_code add_metric(st_store *store, const char *name, st_error *error)
+// Nearly always it is there.
+static st_code find_or_make_metric(st_store *store, const char *name, int64_t *metric, st_error *error)
 {
-    st_statement statement;
-    st_code code = st_statement_open(store, &statement,
-                                     "INSERT INTO metric (name) VALUES (?) ON CONFLICT DO NOTHING",
-                                     "storing counters", error);
-    if (code == ST_OK) {
-        st_bind_text(&statement, name);
-        code = st_statement_run(&statement, error);
+    static const char find[] = "SELECT metric_key FROM metric WHERE name = ?";
+    static const char make[] = "INSERT INTO metric (name) VALUES (?) RETURNING metric_key";
+    bool found = false;
+    st_code code = ST_OK;
+    for (int i = 0; i < 2 && code == ST_OK && !found; i++) {
+        st_statement statement;
+        code = st_statement_open(store, &statement, i ? make : find, "storing counters", error);
+        if (code == ST_OK) {
+            st_bind_text(&statement, name);
+            code = st_statement_number(&statement, metric, &found, error);
+        }
+        st_statement_close(&statement);
     }
-    st_statement_close(&statement);
     return code;
 }
 
 static st_code add_counter(st_store *store, int64_t profile, const char *name, double value,
                            st_error *error)
 {
+    int64_t metric = -1;
     st_statement statement;
-    st_code code = add_metric(store, name, error);
+    st_code code = find_or_make_metric(store, name, &metric, error);
     if (code != ST_OK)
         return code;
     code = st_statement_open(
         store, &statement,
-        "INSERT INTO counter (profile_key, metric_key, value)"
-        " SELECT ?1, metric_key, ?3 FROM metric WHERE name = ?2"
+        "INSERT INTO counter (profile_key, metric_key, value) VALUES (?, ?, ?)"
         " ON CONFLICT (profile_key, metric_key) DO UPDATE SET value = excluded.value"
         " WHERE value IS NULL",
         "storing counters", error);
     if (code == ST_OK) {
         st_bind_int(&statement, profile);
-        st_bind_text(&statement, name);
+        st_bind_int(&statement, metric);
         st_bind_real(&statement, value);
         code = st_statement_run(&statement, error);
     }

@@ -113,7 +113,7 @@ typedef struct st_acknowledgement {
     const char *family, *problem, *session_id, *baseline_id, *device_name;
 } st_acknowledgement;
 typedef st_code st_acknowledgement_callback(void *context, const st_acknowledgement *row, st_error *error);
-// Again for the same baseline, session, problem and state of the cache: reason, author and time are replaced.
+// Again for the same baseline, session, problem and state of the cache: ST_USAGE, and what was said stays.
 st_code st_store_acknowledge(st_store *store, st_acknowledgement *row, st_error *error);
 // By family, problem, cache, newest first. baseline_key -1: all.
 st_code st_store_acknowledgements(st_store *store, int64_t baseline_key, const st_compare_filter *filter,

@@ -35,8 +35,14 @@ static st_code check_session(st_store *store, int64_t session_key, st_error *err
     if (code == ST_OK && !row)
         code = st_fail(error, ST_NOTHING, "simtune db info lists sessions", "the store %s has no such session",
                        store->path);
+    bool live = false;
     if (code == ST_OK && !ended)
-        code = st_fail(error, ST_USAGE, "wait for its end, or mark another one", "session %.12s is still running", id);
+        code = st_store_session_is_live(store, id, &live, error);
+    if (code == ST_OK && !ended)
+        code = live ? st_fail(error, ST_USAGE, "wait for its end, or mark another one",
+                              "session %.12s is still running", id)
+                    : st_fail(error, ST_USAGE, "give its command again: it goes on where it stopped; or mark another one",
+                              "session %.12s was cut off before its end", id);
     if (code == ST_OK && !won)
         code = st_fail(error, ST_USAGE, "mark another one: simtune db info lists them",
                        "session %.12s has no winner to compare with", id);
@@ -184,14 +190,11 @@ st_code st_store_acknowledge(st_store *store, st_acknowledgement *row, st_error 
     code = st_statement_open(store, &s,
                              "INSERT INTO acknowledgement (acknowledgement_id, baseline_key, session_key, problem_key,"
                              " cache, reason, author, acknowledged_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-                             " ON CONFLICT (baseline_key, session_key, problem_key, cache) DO UPDATE SET"
-                             " reason = excluded.reason, author = excluded.author,"
-                             " acknowledged_ms = excluded.acknowledged_ms RETURNING acknowledgement_id",
+                             " ON CONFLICT (baseline_key, session_key, problem_key, cache) DO NOTHING"
+                             " RETURNING acknowledgement_id",
                              "storing an acknowledgement", error);
     if (code == ST_OK) {
-        char fresh[ST_HASH_TEXT];
-        memcpy(fresh, row->id, sizeof fresh);
-        st_bind_text(&s, fresh);
+        st_bind_text(&s, row->id);
         st_bind_int(&s, row->baseline_key);
         st_bind_int(&s, row->session_key);
         st_bind_int(&s, row->problem_key);
@@ -200,12 +203,13 @@ st_code st_store_acknowledge(st_store *store, st_acknowledgement *row, st_error 
         st_bind_known_text(&s, row->author);
         st_bind_int(&s, row->acknowledged_ms);
         code = st_statement_step(&s, &found, error);
-        if (code == ST_OK && found) {
-            st_column_copy(&s, 0, row->id, sizeof row->id);
+        if (code == ST_OK && found)
             code = st_statement_run(&s, error);
-        }
     }
     st_statement_close(&s);
+    if (code == ST_OK && !found) // what somebody has said is not said over
+        code = st_fail(error, ST_USAGE, "simtune acknowledge --list shows it, --withdraw ID takes it back",
+                       "this change is acknowledged already");
     return st_store_finish(store, code, error);
 }
 

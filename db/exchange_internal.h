@@ -187,7 +187,8 @@ typedef struct st_sink {
     const char *path;
     bool zipped;
     z_stream stream;
-    st_text file; // what was made so far
+    st_writing file;
+    st_text waiting; // to be written: a block at a time
 } st_sink;
 st_code st_sink_open(st_sink *sink, const char *path, bool zipped, st_error *error);
 st_code st_sink_add(st_sink *sink, const st_text *text, st_error *error);

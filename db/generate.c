@@ -246,17 +246,6 @@ static st_code claim(const char *path, st_error *error)
                    path, strerror(errno));
 }
 
-static void remove_store(const char *path)
-{
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char *name = st_format("%s%s", path, suffixes[i]);
-        if (name)
-            unlink(name);
-        st_free(name);
-    }
-}
-
 // Nothing is lost when this is cut short, so it need not be durable until the end; 256 MB hold the indexes.
 static st_code fill(st_generate_maker *all, st_error *error)
 {
@@ -297,6 +286,6 @@ st_code st_store_generate(const char *path, const st_generate_options *options, 
     }
     st_free(all);
     if (code != ST_OK)
-        remove_store(path);
+        st_store_remove(path);
     return code;
 }

@@ -30,10 +30,12 @@ static void import_head(st_import *in)
                     (long long)version, ST_HISTORY_VERSION);
 }
 
-static st_code import_line(st_import *in, const st_text *line)
+static st_code import_line(st_import *in, st_text *line)
 {
     json_t *row = NULL;
     in->line_number++;
+    if (!st_cut_samples_of(&in->cut, line))
+        return st_fail_memory(in->error, "importing samples");
     in->code = st_json_parse(st_text_string(line), line->length, "row", &row, in->error);
     in->row = row;
     if (in->code == ST_OK && !json_is_object(row))
@@ -127,6 +129,7 @@ st_code st_history_import(st_store *store, const char *path, bool shipped, size_
     if (code == ST_OK)
         code = st_store_finish(store, import_file(&in, file, in.error), error);
     gzclose(file);
+    st_cut_samples_release(&in.cut);
     if (code == ST_OK && added)
         *added = in.added;
     return code;

@@ -46,6 +46,17 @@ json_t *st_history_samples(const double *samples, size_t count);
 // What st_exchange_select chose.
 st_code st_history_write(st_store *store, const char *path, bool zipped, st_error *error);
 
+// --- history_samples.c --------------------------------------------------------------------------------------
+// The lists of samples of one line. Zeroed before the first; list i has values[ends[i - 1]] to values[ends[i] - 1].
+typedef struct st_cut_samples {
+    double *values;
+    size_t *ends;
+    size_t count, lists, capacity, end_capacity;
+} st_cut_samples;
+// Takes them out of the line: "samples_ns":[…] becomes "samples_ns":I. No lists: the line stays as it was. False: no memory.
+bool st_cut_samples_of(st_cut_samples *cut, st_text *line);
+void st_cut_samples_release(st_cut_samples *cut);
+
 // --- history_rows.c ----------------------------------------------------------------------------------------
 typedef struct st_import {
     st_store *store;
@@ -53,6 +64,7 @@ typedef struct st_import {
     bool shipped;
     size_t line_number, added;
     bool ended;
+    st_cut_samples cut; // of the line
     // The row being read. The first missing or wrong field fills `code` and `error`.
     const json_t *row;
     st_code code;

@@ -27,31 +27,12 @@ void st_line_start(st_line *line, const char *row)
         st_line_text(line, "row", row);
 }
 
-// Length of the valid UTF-8 sequence at `text`, 0 when there is none.
-static size_t sequence_length(const unsigned char *text)
-{
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000}; // by length: nothing overlong
-    size_t length = text[0] < 0x80         ? 1
-                    : text[0] >> 5 == 0x06 ? 2
-                    : text[0] >> 4 == 0x0e ? 3
-                    : text[0] >> 3 == 0x1e ? 4
-                                           : 0;
-    uint32_t point = length > 1 ? text[0] & (0xffu >> (length + 1)) : text[0];
-    for (size_t i = 1; i < length; i++) {
-        if (text[i] >> 6 != 2)
-            return 0;
-        point = point << 6 | (text[i] & 0x3f);
-    }
-    bool surrogate = point >= 0xd800 && point <= 0xdfff;
-    return length && (point < smallest[length] || point > 0x10ffff || surrogate) ? 0 : length;
-}
-
 json_t *st_history_string(const char *text)
 {
     st_text valid;
     st_text_init(&valid);
     for (const char *at = text; *at;) {
-        size_t length = sequence_length((const unsigned char *)at);
+        size_t length = st_text_character(at);
         st_text_add_bytes(&valid, length ? at : "?", length ? length : 1);
         at += length ? length : 1;
     }

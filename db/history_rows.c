@@ -126,6 +126,56 @@ static void note_samples_taken(st_import *in, const st_measurement_row *row, int
     st_statement_close(&statement);
 }
 
+// What st_cut_samples_of took out of the line.
+static bool take_cut_samples(st_import *in, st_measurement_row *row)
+{
+    const json_t *place = json_object_get(in->row, "samples_ns");
+    json_int_t list = json_is_integer(place) ? json_integer_value(place) : -1;
+    if (list < 0 || (size_t)list >= in->cut.lists)
+        return false;
+    size_t begin = list ? in->cut.ends[list - 1] : 0;
+    row->samples_ns = in->cut.values + begin;
+    row->sample_count = in->cut.ends[list] - begin;
+    return true;
+}
+
+// Of a line that was left whole. For st_free.
+static double *read_samples(st_import *in, st_measurement_row *row)
+{
+    json_t *list = NULL;
+    if (in->code == ST_OK)
+        in->code = st_json_get_array(in->row, "samples_ns", &list, in->error);
+    row->sample_count = json_array_size(list);
+    double *samples = st_malloc(row->sample_count * sizeof *samples);
+    if (!samples && in->code == ST_OK)
+        in->code = st_fail_memory(in->error, "importing samples");
+    for (size_t i = 0; i < row->sample_count && in->code == ST_OK; i++) {
+        const json_t *value = json_array_get(list, i);
+        if (!json_is_number(value) && !json_is_null(value))
+            in->code = st_fail(in->error, ST_FAILED, NULL, "a sample is not a number");
+        samples[i] = json_is_number(value) ? json_number_value(value) : NAN;
+    }
+    row->samples_ns = samples;
+    return samples;
+}
+
+// What no clock tells was not measured: a time below zero, a median outside its samples (of thinned ones it may be).
+static void check_samples(st_import *in, const st_measurement_row *row, bool thinned)
+{
+    double low = INFINITY, high = -INFINITY, median = row->median_ns;
+    if (in->code != ST_OK)
+        return;
+    for (size_t i = 0; i < row->sample_count; i++) {
+        low = fmin(low, row->samples_ns[i]);
+        high = fmax(high, row->samples_ns[i]);
+    }
+    if (low < 0 || median < 0)
+        in->code = st_fail(in->error, ST_FAILED, NULL, "a time is negative: %g ns", low < 0 ? low : median);
+    if (in->code == ST_OK && !thinned && low <= high && (median < low || median > high))
+        in->code = st_fail(in->error, ST_FAILED, NULL,
+                           "the median %.17g ns lies outside its samples, %.17g to %.17g ns", median, low, high);
+}
+
 static void import_measurement(st_import *in, int64_t candidate)
 {
     st_measurement_row row = {.candidate_key = candidate,
@@ -142,22 +192,12 @@ static void import_measurement(st_import *in, int64_t candidate)
                               .taken_ms = st_import_int_or_unknown(in, "taken_ms")};
     st_import_copy_text(in, "phase", true, row.phase, sizeof row.phase);
     st_import_copy_text(in, "cache", true, row.cache, sizeof row.cache);
-    json_t *list = NULL;
-    if (in->code == ST_OK)
-        in->code = st_json_get_array(in->row, "samples_ns", &list, in->error);
-    row.sample_count = json_array_size(list);
-    double *samples = st_malloc(row.sample_count * sizeof *samples);
-    if (!samples && in->code == ST_OK)
-        in->code = st_fail_memory(in->error, "importing samples");
-    for (size_t i = 0; i < row.sample_count && in->code == ST_OK; i++) {
-        const json_t *value = json_array_get(list, i);
-        if (!json_is_number(value) && !json_is_null(value))
-            in->code = st_fail(in->error, ST_FAILED, NULL, "a sample is not a number");
-        samples[i] = json_is_number(value) ? json_number_value(value) : NAN;
-    }
-    row.samples_ns = samples;
+    double *samples = NULL;
+    if (!take_cut_samples(in, &row))
+        samples = read_samples(in, &row);
     bool added = false;
     int64_t taken = st_import_int_or_unknown(in, "samples_taken");
+    check_samples(in, &row, taken > 0);
     if (in->code == ST_OK)
         in->code = st_measurement_add(in->store, &row, &added, in->error);
     if (in->code == ST_OK && added && taken > 0)

@@ -60,6 +60,16 @@ static st_code list_rows(st_store *store, const char *sql, int columns, st_text 
     return code;
 }
 
+st_code st_store_looks_damaged(const char *path, bool *damaged, st_error *error)
+{
+    enum { TIMES = 12 };
+    st_file_look look;
+    *damaged = false;
+    st_code code = st_file_look_at(path, &look, error);
+    bool ours = code == ST_OK && look.exists && !look.empty && !look.is_open;
+    return ours ? st_glance(path, TIMES, damaged, error) : code;
+}
+
 st_code st_store_check(st_store *store, bool *sound, st_text *findings, st_error *error)
 {
     size_t count = 0;
@@ -104,7 +114,10 @@ st_code st_store_sessions(st_store *store, st_session_callback *callback, void *
             .candidates = st_column_int(&statement, 9),
             .shipped = st_column_int(&statement, 10) == 1,
         };
-        code = callback(context, &answer, error);
+        if (st_text_equal(answer.status, "running") && !answer.shipped)
+            code = st_store_session_is_live(store, answer.id, &answer.live, error);
+        if (code == ST_OK)
+            code = callback(context, &answer, error);
     }
     st_statement_close(&statement);
     return code;

@@ -14,6 +14,9 @@ typedef struct st_store_counts {
 } st_store_counts;
 st_code st_store_count(st_store *store, st_store_counts *out, st_error *error);
 
+// Before a store is opened for st_store_check: whether its inner pages and its list of free pages (which SQLite's check of a
+// store leaves out) look damaged, again and again.
+st_code st_store_looks_damaged(const char *path, bool *damaged, st_error *error);
 // SQLite's integrity check and that of foreign keys. Appends a line for each finding; *sound when none.
 st_code st_store_check(st_store *store, bool *sound, st_text *findings, st_error *error);
 
@@ -24,6 +27,7 @@ typedef struct st_session_answer {
     int64_t started_ms, finished_ms;  // finished -1: running
     int64_t candidates;
     bool shipped;
+    bool live;                        // some process runs it now
 } st_session_answer;
 typedef st_code st_session_callback(void *context, const st_session_answer *answer, st_error *error);
 st_code st_store_sessions(st_store *store, st_session_callback *callback, void *context, st_error *error);

@@ -76,7 +76,8 @@ st_code st_file_look_at(const char *path, st_file_look *look, st_error *error)
     if (!S_ISREG(status.st_mode))
         return st_fail(error, ST_FAILED, "name an ordinary file with --db",
                        "the store %s is not an ordinary file", path);
-    if (st_locking_is_open(&status))
+    look->is_open = st_locking_is_open(&status);
+    if (look->is_open)
         return ST_OK; // what the header tells is known, and closing the file would drop SQLite's locks
     return read_header(path, look, error);
 }
@@ -111,7 +112,7 @@ static st_code connect_uri(st_store *store, const char *parameters, int flags, s
     st_text uri;
     st_text_init(&uri);
     st_text_add(&uri, "file:");
-    const char *path = store->path;
+    const char *path = st_store_file(store);
     while (path[0] == '/' && path[1] == '/') // two slashes would begin a host name
         path++;
     for (; *path; path++) {
@@ -222,7 +223,7 @@ st_code st_open_for_writing(st_store *store, st_error *error)
     if (code == ST_OK && !in_memory)
         code = look_at_place(store, error);
     if (code == ST_OK)
-        code = st_place_has_locks(&store->place) ? connect(store, store->path, flags, error)
+        code = st_place_has_locks(&store->place) ? connect(store, st_store_file(store), flags, error)
                                                  : connect_alone(store, flags, error);
     if (code == ST_OK && sqlite3_db_readonly(store->db, "main") == 1)
         code = st_store_fail(store, SQLITE_READONLY, "opening it", error);

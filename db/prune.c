@@ -126,8 +126,7 @@ static st_code write_samples(st_store *store, int64_t key, int64_t taken, const 
     return code;
 }
 
-static st_code thin_one(st_store *store, const st_statement *row, int one_in, bool really, st_prune_report *report,
-                        st_error *error)
+static st_code thin_one(st_store *store, const st_statement *row, int one_in, st_prune_report *report, st_error *error)
 {
     size_t count = (size_t)sqlite3_column_bytes(row->statement, 1) / 8;
     const unsigned char *samples = sqlite3_column_blob(row->statement, 1);
@@ -137,8 +136,6 @@ static st_code thin_one(st_store *store, const st_statement *row, int one_in, bo
         return ST_OK;
     report->thinned++;
     report->samples += (int64_t)(count - stay);
-    if (!really)
-        return ST_OK;
     if (!samples)
         return st_fail_memory(error, doing);
     unsigned char *kept = st_malloc(8 * stay);
@@ -150,11 +147,37 @@ static st_code thin_one(st_store *store, const st_statement *row, int one_in, bo
     return code;
 }
 
+// What thin_all would do, without reading a sample.
+static st_code count_thinned(st_store *store, int one_in, st_prune_report *report, st_error *error)
+{
+    st_statement statement;
+    bool row = false;
+    st_code code = st_statement_open_once(store, &statement,
+                                          "SELECT count(*), coalesce(sum(has - stay), 0) FROM (SELECT has,"
+                                          " (coalesce(taken, has) + ?1 - 1) / ?1 AS stay FROM"
+                                          "  (SELECT length(m.samples) / 8 AS has, m.samples_taken AS taken"
+                                          "   FROM temp.prune_rest r CROSS JOIN measurement m"
+                                          "   ON m.candidate_key = r.candidate_key)) WHERE has > stay",
+                                          doing, error);
+    if (code == ST_OK) {
+        st_bind_int(&statement, one_in);
+        code = st_statement_step(&statement, &row, error);
+    }
+    if (code == ST_OK && row) {
+        report->thinned = st_column_int(&statement, 0);
+        report->samples = st_column_int(&statement, 1);
+    }
+    st_statement_close(&statement);
+    return code;
+}
+
 static st_code thin_all(st_store *store, int one_in, bool really, st_prune_report *report, st_error *error)
 {
     st_statement statement;
     if (one_in <= 1)
         return ST_OK;
+    if (!really)
+        return count_thinned(store, one_in, report, error);
     // By key, so that rows that are rewritten are not met again.
     st_code code = st_statement_open_once(store, &statement,
                                           "SELECT m.measurement_key, m.samples, m.samples_taken FROM measurement m"
@@ -164,7 +187,7 @@ static st_code thin_all(st_store *store, int one_in, bool really, st_prune_repor
     for (bool row = true; code == ST_OK && row;) {
         code = st_statement_step(&statement, &row, error);
         if (code == ST_OK && row)
-            code = thin_one(store, &statement, one_in, really, report, error);
+            code = thin_one(store, &statement, one_in, report, error);
     }
     st_statement_close(&statement);
     return code;

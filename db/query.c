@@ -8,22 +8,26 @@
 #include "tuner/base/memory.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 // The views lack it, and their columns are promises; a look-up by its key.
 #define MEMORY " (SELECT memory_bytes FROM device o WHERE o.device_key = r.device_key)"
 
-#define ANSWER_COLUMNS                                                                             \
+#define MEASURED_COLUMNS(phase, taken_ms, sample_count, default_ns)                                \
     "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n,"         \
     " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"     \
-    " driver_cuda, outcome, detail, cache, phase, median_ns, bytes, read_gbs, speedup, "           \
-    "speedup_low,"                                                                                 \
-    " speedup_high, tied, ties, note, registers, local_bytes, static_smem, dynamic_smem,"          \
-    " blocks_per_sm, deterministic, occupancy, taken_ms, sample_count, is_winner, is_default, "    \
-    "shipped," MEMORY ","                                                                          \
-    " CASE WHEN is_winner THEN (SELECT default_ns FROM winner v WHERE v.session_key ="             \
-    "  r.session_key AND v.problem_key = r.problem_key AND v.cache = r.cache) END "
+    " driver_cuda, outcome, detail, cache, " phase ", median_ns, bytes, read_gbs, speedup,"        \
+    " speedup_low, speedup_high, tied, ties, note, registers, local_bytes, static_smem,"           \
+    " dynamic_smem, blocks_per_sm, deterministic, occupancy, " taken_ms ", " sample_count ","      \
+    " is_winner, is_default, shipped," MEMORY ", " default_ns " "
+#define ANSWER_COLUMNS                                                                             \
+    MEASURED_COLUMNS("phase", "taken_ms", "sample_count",                                          \
+                     "CASE WHEN is_winner THEN (SELECT default_ns FROM winner v WHERE"             \
+                     " v.session_key = r.session_key AND v.problem_key = r.problem_key AND"        \
+                     " v.cache = r.cache) END")
+#define WINNER_COLUMNS MEASURED_COLUMNS("phase", "taken_ms", "sample_count", "r.default_ns")
+// Without what stands in measurements, which then are not read.
+#define BRIEF_COLUMNS MEASURED_COLUMNS("NULL", "NULL", "0", "r.default_ns")
 
 // Of a candidate without measurements: the same columns.
 #define UNMEASURED_COLUMNS                                                                         \
@@ -201,11 +205,19 @@ const char *st_question_from(st_query_source source)
            "  AND w.cache = m.cache";
 }
 
-static const char *columns_of(st_query_source source)
+static const char *columns_of(const st_question *question)
 {
-    return source == ST_FROM_TRIED        ? TRIED_COLUMNS
-           : source == ST_FROM_CANDIDATES ? UNMEASURED_COLUMNS
-                                          : ANSWER_COLUMNS;
+    switch (question->source) {
+    case ST_FROM_TRIED:
+        return TRIED_COLUMNS;
+    case ST_FROM_CANDIDATES:
+        return UNMEASURED_COLUMNS;
+    case ST_FROM_WINNERS:
+        return question->query->brief ? BRIEF_COLUMNS : WINNER_COLUMNS;
+    case ST_FROM_RESULTS:
+        break;
+    }
+    return ANSWER_COLUMNS;
 }
 
 static void add_order(const st_question *question, st_text *sql)
@@ -227,25 +239,24 @@ static void add_order(const st_question *question, st_text *sql)
                          : "r.cache, r.median_ns, r.candidate_id");
 }
 
+bool st_question_chooses(const st_question *question)
+{
+    return question->query->top || question->query->per || question->query->pareto;
+}
+
 st_code st_question_sql(const st_question *question, st_text *sql, st_error *error)
 {
     const st_query *query = question->query;
-    bool chooses = query->top || query->per;
-    st_text_add(sql, columns_of(question->source));
+    st_text_add(sql, columns_of(question));
     if (query->per)
         st_text_addf(sql, ", %s", st_text_equal(query->per, "device") ? "r.device_name" : st_question_group_sql(query));
     st_question_values_sql(question, sql);
     st_text_add(sql, " FROM ");
     if (question->chosen)
-        st_text_add(sql, "(SELECT json_extract(value, '$[0]') AS chosen_key, json_extract(value, '$[1]') AS chosen_cache"
-                         " FROM json_each(:chosen)) k, ");
-    else if (chooses) {
-        st_text_add(sql, "(");
-        st_question_choice_sql(question, sql);
-        st_text_add(sql, ") k, ");
-    }
+        st_text_add(sql, "(SELECT value >> 1 AS chosen_key, CASE value & 1 WHEN 1 THEN 'warm' ELSE 'cold' END AS"
+                         " chosen_cache FROM json_each(:chosen)) k, ");
     st_text_addf(sql, "%s WHERE ", st_question_from(question->source));
-    if (question->chosen || chooses) // the rest was asked when the rows were chosen
+    if (question->chosen) // the rest was asked when the rows were chosen
         st_text_add(sql, "r.candidate_key = k.chosen_key AND r.cache = k.chosen_cache");
     else {
         st_text_add(sql, "1");
@@ -274,7 +285,9 @@ st_code st_query_sql(st_store *store, const st_query *query, st_text *sql, st_er
 {
     st_question question;
     st_code code = st_question_read(store, query, &question, error);
-    if (code == ST_OK)
+    if (code == ST_OK && st_question_chooses(&question))
+        st_question_choice_sql(&question, sql);
+    else if (code == ST_OK)
         code = st_question_sql(&question, sql, error);
     st_question_release(&question);
     return code;
@@ -378,8 +391,8 @@ st_code st_store_query(st_store *store, const st_query *query, st_answer_callbac
 {
     st_question question;
     st_code code = st_question_read(store, query, &question, error);
-    if (code == ST_OK && query->pareto)
-        code = st_question_pareto(store, &question, error);
+    if (code == ST_OK && st_question_chooses(&question))
+        code = st_question_choose(store, &question, error);
     if (code == ST_OK)
         code = answer_question(store, &question, callback, context, error);
     st_question_release(&question);
@@ -399,61 +412,6 @@ st_code st_store_knows_family(st_store *store, const char *family, bool *known, 
     st_statement_close(&statement);
     *known = found == 1;
     return code;
-}
-
-// --- ids ---------------------------------------------------------------------------------------------------
-void st_id_prefix(const char *text, char out[ST_HASH_TEXT], bool *valid)
-{
-    size_t length = strlen(text);
-    *valid = length >= 4 && length < ST_HASH_TEXT;
-    for (size_t i = 0; i < length && *valid; i++)
-        *valid = isxdigit((unsigned char)text[i]) != 0;
-    st_lower_case(*valid ? text : "", out, ST_HASH_TEXT);
-}
-
-st_code st_key_by_prefix(st_store *store, const char *sql, const char *what, const char *prefix,
-                         int64_t *key, st_error *error)
-{
-    bool valid;
-    char id[ST_HASH_TEXT], first[ST_HASH_TEXT] = "", second[ST_HASH_TEXT] = "";
-    st_id_prefix(prefix, id, &valid);
-    if (!valid)
-        return st_fail(error, ST_USAGE,
-                       "give 4 to 32 hexadecimal digits of an id, as tables print them",
-                       "\"%s\" is not the id of a %s", prefix, what);
-    st_statement statement;
-    st_code code = st_statement_open_once(store, &statement, sql, "looking for an id", error);
-    if (code != ST_OK)
-        return code;
-    st_bind_text(&statement, id);
-    bool row;
-    code = st_statement_step(&statement, &row, error);
-    if (code == ST_OK && row) {
-        *key = st_column_int(&statement, 0);
-        st_column_copy(&statement, 1, first, sizeof first);
-        code = st_statement_step(&statement, &row, error);
-        if (code == ST_OK && row)
-            st_column_copy(&statement, 1, second, sizeof second);
-    }
-    st_statement_close(&statement);
-    if (code != ST_OK)
-        return code;
-    if (*second)
-        return st_fail(error, ST_USAGE, "give more digits", "several %ss begin with %s: %s, %s …",
-                       what, id, first, second);
-    return *first ? ST_OK
-                  : st_fail(error, ST_NOTHING, "list what there is with simtune query",
-                            "the store %s has no %s that begins with %s", store->path, what, id);
-}
-
-st_code st_store_candidate_key(st_store *store, const char *id_prefix, int64_t *key,
-                               st_error *error)
-{
-    return st_key_by_prefix(store,
-                            "SELECT candidate_key, candidate_id FROM candidate"
-                            " WHERE candidate_id >= ?1 AND candidate_id < ?1 || 'g'"
-                            " ORDER BY candidate_id LIMIT 2",
-                            "candidate", id_prefix, key, error);
 }
 
 // --- one candidate -----------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 //   query_names.c   the names that a condition may use, and what each is in SQL
 //   query_functions.c  what the SQL calls
 //   query_where.c   conditions: parsed, placed where they are cheap, printed
+//   query_rows.c    results with few columns, and few joins
 //   query_choose.c  the K fastest, the best of each group, the rows that no other row beats
 #ifndef SIMTUNE_DB_QUERY_INTERNAL_H
 #define SIMTUNE_DB_QUERY_INTERNAL_H
@@ -64,6 +65,8 @@ void st_query_names_release(st_query_names *names);
 st_code st_query_names_read(st_store *store, const st_query *query, bool whole, st_query_names *names,
                             st_error *error);
 void st_query_name_sql(const st_query_names *names, st_query_source source, int slot, st_text *out);
+// Of the row v of counter: its share of all stalls of its profile.
+void st_query_share_sql(const st_query_names *names, st_text *out);
 st_query_place st_query_name_place(const st_query_names *names, int slot);
 bool st_query_name_is_measured(const st_query_names *names, int slot); // needs a measurement
 bool st_query_name_is_stall(const st_query_names *names, int slot); // of either kind of profile
@@ -92,7 +95,7 @@ typedef struct st_question {
     size_t value_count;
     bool wide;     // so many candidates that conditions on counters are looked up by counter, not by candidate
     char session[ST_HASH_TEXT + 1]; // in lower case; one more than an id: too long a prefix must not match
-    char *chosen;  // JSON [[candidate_key, cache], …] of the rows to answer, or NULL: all
+    char *chosen;  // JSON [2 × candidate_key + (1 if warm), …] of the rows to answer, or NULL: all
 } st_question;
 
 void st_question_release(st_question *question);
@@ -105,10 +108,19 @@ void st_question_values_sql(const st_question *question, st_text *sql);
 void st_question_aims_sql(const st_question *question, st_text *sql); // ", value AS aim0, value AS aim1 …"
 // What the rows are grouped by beside problem and cache: a key.
 const char *st_question_group_sql(const st_query *query);
-// "SELECT … AS chosen_key, … AS chosen_cache FROM …" of the K fastest or the best of each group.
+bool st_question_chooses(const st_question *question); // with top, per or pareto
+// The statement of all rows that there are to choose among.
 void st_question_choice_sql(const st_question *question, st_text *sql);
-// Fills question->chosen with the rows that no other row of their problem, device and cache beats.
-st_code st_question_pareto(st_store *store, st_question *question, st_error *error);
+// Fills question->chosen with the K fastest, the best of each group, or those that no other row beats.
+st_code st_question_choose(st_store *store, st_question *question, st_error *error);
+
+// --- query_rows.c ------------------------------------------------------------------------------------------
+// What stands behind FROM, with the alias r, for a statement in which `using` uses it: st_question_from, or the same rows
+// with the columns alone that are used.
+void st_question_rows_sql(const st_question *question, const char *using, st_text *out);
+// Of all columns that it knows (used NULL), by number; NULL behind the last. For the test.
+void st_query_rows_sql(const bool used[], st_text *out);
+const char *st_query_rows_column(size_t index);
 
 // --- query.c -----------------------------------------------------------------------------------------------
 // " AND …" for all that the query asks for but its expression, top, per and pareto.

@@ -315,6 +315,15 @@ static void counter_of_kind(const char *kind, int64_t metric, const char *value,
                  value, kind, (long long)metric);
 }
 
+void st_query_share_sql(const st_query_names *names, st_text *out)
+{
+    st_text_add(out, "(v.value / (SELECT sum(z.value) FROM counter z WHERE z.profile_key = v.profile_key"
+                     " AND z.metric_key IN (");
+    for (size_t i = 0; i < names->stall_count; i++)
+        st_text_addf(out, "%s%lld", i ? "," : "", (long long)names->stalls[i]);
+    st_text_add(out, ")))");
+}
+
 // A stall is the share of all samples or, where none were taken, of the warps' latency: the same thing in two ways
 // of measuring. Of other counters the exact one is taken.
 static void counter_sql(const st_query_names *names, int slot, st_text *out)
@@ -335,11 +344,7 @@ static void counter_sql(const st_query_names *names, int slot, st_text *out)
     }
     st_text share;
     st_text_init(&share);
-    st_text_add(&share, "v.value / (SELECT sum(z.value) FROM counter z WHERE z.profile_key = v.profile_key"
-                        " AND z.metric_key IN (");
-    for (size_t i = 0; i < names->stall_count; i++)
-        st_text_addf(&share, "%s%lld", i ? "," : "", (long long)names->stalls[i]);
-    st_text_add(&share, "))");
+    st_query_share_sql(names, &share);
     st_text_add(out, "coalesce(");
     counter_of_kind("pc", metric, "v.value", out);
     st_text_add(out, ", CASE WHEN NOT EXISTS (SELECT 1 FROM profile f WHERE f.candidate_key = r.candidate_key"

@@ -251,20 +251,38 @@ static int only_counter(const st_question *question, const st_expression *term)
     return found;
 }
 
-// The rows of one counter lie side by side: where most candidates would be looked at, those are read instead, and
-// what the comparison may hold for is looked up by candidate after. Of a stall without samples the share is not
-// known before its candidate is, so all such candidates remain.
+static void print_counter_share(void *context, int slot, st_text *out)
+{
+    (void)slot;
+    st_query_share_sql(context, out);
+}
+
+// The rows of one counter lie side by side: where most candidates would be looked at, those are read instead. What is
+// found is what the comparison holds for by candidate (query_names.c says which kind of profile counts): a comparison
+// with what is unknown holds for nobody, so candidates without the counter need not be looked at.
 static void add_by_counter(const st_question *question, const st_expression *term, int slot, st_text *sql)
 {
+    const st_query_names *names = &question->names;
+    long long metric = (long long)names->metrics[slot];
+    const char *kind = names->items[slot].kind;
+    bool stall = st_query_name_is_stall(names, slot);
     st_text_addf(sql,
                  " AND r.candidate_key IN (SELECT f.candidate_key FROM counter v CROSS JOIN profile f"
-                 " WHERE v.metric_key = %lld AND f.profile_key = v.profile_key AND ",
-                 (long long)question->names.metrics[slot]);
+                 " WHERE v.metric_key = %lld AND f.profile_key = v.profile_key AND %s",
+                 metric, stall ? "CASE f.kind WHEN 'pc' THEN " : "");
     st_expression_print_query(term, print_counter_value, NULL, sql);
-    if (st_query_name_is_stall(&question->names, slot))
-        st_text_add(sql, " UNION ALL SELECT candidate_key FROM (SELECT candidate_key, max(kind = 'pc') AS sampled"
-                         " FROM profile GROUP BY candidate_key) WHERE sampled = 0");
-    st_text_add(sql, ")");
+    if (stall) {
+        st_text_add(sql, " ELSE NOT EXISTS (SELECT 1 FROM profile o WHERE o.candidate_key = f.candidate_key"
+                         " AND o.kind = 'pc') AND ");
+        st_expression_print_query(term, print_counter_share, (void *)(uintptr_t)names, sql);
+        st_text_add(sql, " END)");
+    } else if (kind) {
+        st_text_addf(sql, " AND f.kind = '%s')", kind);
+    } else {
+        st_text_addf(sql, " AND (f.kind = 'range' OR NOT EXISTS (SELECT 1 FROM profile o JOIN counter q"
+                          " ON q.profile_key = o.profile_key WHERE o.candidate_key = f.candidate_key"
+                          " AND o.kind = 'range' AND q.metric_key = %lld AND q.value IS NOT NULL)))", metric);
+    }
 }
 
 // The row that all names of a term belong to, or ST_OF_CANDIDATE for those that want the joined row.
@@ -314,8 +332,10 @@ static void add_terms(const st_question *question, const st_expression *const *t
                          rows[place].from, question->query->family ? rows[place].family : "");
         open = apart;
         int counter = apart || !question->wide ? -1 : only_counter(question, terms[i]);
-        if (counter >= 0)
+        if (counter >= 0) {
             add_by_counter(question, terms[i], counter, sql);
+            continue;
+        }
         st_text_add(sql, " AND ");
         print(question, terms[i], sql);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files that read a damaged store: salvage_pages.c (pages and the write-ahead log),
 // salvage_tree.c (trees of pages, and records in them), salvage_shapes.c (which table a row is of),
-// salvage.c (rows into a new store).
+// salvage.c (rows into a new store); glance.c (a look before a store is written to).
 //
 // SQLite never touches the damaged file: its pages are read here, through a descriptor that cannot write.
 // The format is SQLite's, as https://www.sqlite.org/fileformat2.html has it.
@@ -64,6 +64,9 @@ typedef struct st_tree {
 st_code st_tree_walk(st_tree *tree, uint32_t root, st_error *error);
 // The rows of one leaf, or of an interior page of an index without its children; nothing for other pages.
 st_code st_tree_leaf(st_tree *tree, uint32_t page, st_error *error);
+// Whether the tree's inner pages are such, and lead to pages that nothing else leads to. Leaves are not read. Stops,
+// content, at the time `until` (st_clock_seconds).
+bool st_tree_glance(st_pages *pages, uint32_t root, bool by_rowid, double until);
 // 0x0d and 0x05: leaf and interior page of a table; 0x0a and 0x02: of an index. 0 for anything else.
 int st_tree_page_type(const unsigned char *page, uint32_t number, uint32_t usable);
 

@@ -4,6 +4,7 @@
 // that every walk ends; 3. a record counts only when its header and its length agree to the byte.
 #include "db/salvage_internal.h"
 
+#include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
 
 #include <string.h>
@@ -320,4 +321,64 @@ st_code st_tree_leaf(st_tree *tree, uint32_t number, st_error *error)
     }
     st_free(bytes);
     return code;
+}
+
+// --- a glance ----------------------------------------------------------------------------------------------
+// How many levels of inner pages stand above the leaves, by the way to the first one. -1: that way is broken.
+static int levels_above(const st_pages *pages, uint32_t root, unsigned char *bytes)
+{
+    st_page page;
+    st_cell cell;
+    uint32_t number = root;
+    for (int levels = 0; levels < DEPTH_MOST; levels++) {
+        if (!st_pages_read(pages, number, bytes) || !open_page(bytes, number, pages->usable, &page))
+            return -1;
+        if (!is_inner(&page))
+            return levels;
+        if (!read_cell(&page, pages->usable, 0, &cell))
+            return -1;
+        number = cell.child;
+    }
+    return -1;
+}
+
+static bool glance(st_pages *pages, uint32_t number, bool by_rowid, int levels, double until);
+
+// The children of an inner page, in order. A page of a table has rowids that rise.
+static bool glance_below(st_pages *pages, const st_page *page, int levels, double until)
+{
+    st_cell cell;
+    int64_t before = INT64_MIN;
+    for (uint32_t i = 0; i < page->cells; i++) {
+        if (!read_cell(page, pages->usable, i, &cell) ||
+            (is_of_table(page) && i > 0 && cell.rowid <= before) ||
+            !glance(pages, cell.child, is_of_table(page), levels - 1, until))
+            return false;
+        before = cell.rowid;
+    }
+    return glance(pages, st_big_endian_4(page->bytes + page->head + 8), is_of_table(page), levels - 1, until);
+}
+
+static bool glance(st_pages *pages, uint32_t number, bool by_rowid, int levels, double until)
+{
+    if (number == 0 || number > pages->count || pages->seen[number])
+        return false;
+    pages->seen[number] = 1;
+    if (levels == 0 || st_clock_seconds() > until)
+        return true;
+    unsigned char *bytes = st_malloc(pages->bytes);
+    st_page page;
+    bool sound = !bytes || (st_pages_read(pages, number, bytes) && open_page(bytes, number, pages->usable, &page) &&
+                            is_inner(&page) && is_of_table(&page) == by_rowid &&
+                            glance_below(pages, &page, levels, until));
+    st_free(bytes);
+    return sound;
+}
+
+bool st_tree_glance(st_pages *pages, uint32_t root, bool by_rowid, double until)
+{
+    unsigned char *bytes = st_malloc(pages->bytes);
+    int levels = bytes ? levels_above(pages, root, bytes) : 0;
+    st_free(bytes);
+    return levels >= 0 && glance(pages, root, by_rowid, levels, until);
 }

@@ -11,7 +11,10 @@
 #include <string.h>
 
 // --- errors ------------------------------------------------------------------------------------------------
-st_code st_store_fail(const st_store *store, int rc, const char *doing, st_error *error)
+const char st_damage_remedy[] =
+    "keep a copy of the file; simtune db check says what can still be read, simtune db export saves it";
+
+st_code st_store_fail(st_store *store, int rc, const char *doing, st_error *error)
 {
     const char *path = store->path;
     const char *why = store->db && (sqlite3_extended_errcode(store->db) & 0xff) == (rc & 0xff)
@@ -38,9 +41,8 @@ st_code st_store_fail(const st_store *store, int rc, const char *doing, st_error
         return st_waiting_fail(store, doing, error);
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-        return st_fail(error, ST_DAMAGED,
-                       "keep a copy of the file; simtune db check says what can still be read, simtune db export "
-                       "saves it",
+        store->damaged = true;
+        return st_fail(error, ST_DAMAGED, st_damage_remedy,
                        "the store %s is damaged or is not a database (%s: %s)", path, doing, why);
     case SQLITE_READONLY:
     case SQLITE_PERM:

@@ -6,7 +6,9 @@
 //    lock (BEGIN IMMEDIATE), so waiting for others happens there and nowhere else.
 // 3. A nested begin joins: what it wrote becomes durable with the outermost commit, and an inner rollback
 //    undoes the inner part only. A commit that failed has rolled back; it needs no rollback after it.
-// 4. When SQLite has rolled back by itself (disk full, I/O error), the rest of the transaction is refused,
+// 4. Where damage was met, or is seen before the file is opened (glance.c), nothing is written any more: a transaction
+//    that met it is rolled back, and no other begins.
+// 5. When SQLite has rolled back by itself (disk full, I/O error), the rest of the transaction is refused,
 //    so that half of a candidate is never committed.
 //
 // States of a transaction:    begin            begin
@@ -48,13 +50,22 @@ static st_code configure(st_store *store, st_error *error)
 {
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     // Committed data survive the end of the process in any case; with NORMAL a power cut may cost the
-    // last transactions, never the file. A candidate with its counters changes some 50 pages, of which the next
-    // one changes most again: a log of up to 32 MB before it is brought into the file saves writing them each time.
+    // last transactions, never the file.
     return st_script_run(store,
                          "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;"
-                         "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32000;"
-                         "PRAGMA wal_autocheckpoint = 8000;",
+                         "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32000;",
                          "setting up", error);
+}
+
+static st_code check_suspicion(st_store *store, st_error *error)
+{
+    bool damaged = false;
+    st_code code = st_glance_locked(store, &damaged, error);
+    if (code == ST_OK && damaged)
+        code = st_fail(error, ST_DAMAGED, st_damage_remedy,
+                       "the store %s is damaged (inner pages or the list of free pages), so nothing is written to it",
+                       store->path);
+    return code;
 }
 
 static st_code open_to_write(st_store *store, const st_store_options *options, st_error *error)
@@ -65,6 +76,8 @@ static st_code open_to_write(st_store *store, const st_store_options *options, s
         return code;
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); // until it is ours
     code = configure(store, error);
+    if (code == ST_OK && store->suspect)
+        code = check_suspicion(store, error);
     if (code == ST_OK)
         code = st_migrations_state(store, options->migrations, options->migration_count, &state,
                                    error);
@@ -103,7 +116,7 @@ static st_code open_to_read(st_store *store, const st_store_options *options, st
 }
 
 // What can be said before SQLite opens the file.
-static st_code look_first(const st_store *store, const st_store_options *options, st_error *error)
+static st_code look_first(st_store *store, const st_store_options *options, st_error *error)
 {
     st_file_look look;
     if (strcmp(store->path, ":memory:") == 0)
@@ -118,11 +131,19 @@ static st_code look_first(const st_store *store, const st_store_options *options
     int known = options->migrations[options->migration_count - 1].number;
     if (look.exists && look.user_version > known)
         return st_migrations_newer(store->path, look.user_version, known, error);
+    if (store->mode == ST_STORE_WRITE && look.exists && !look.empty && !look.is_open)
+        return st_glance(store->path, 2, &store->suspect, error);
     return ST_OK;
 }
 
 st_code st_store_open_with(const char *path, st_store_mode mode, const st_store_options *options,
                            st_store **out, st_error *error)
+{
+    return st_store_open_as(path, mode, options, false, out, error);
+}
+
+st_code st_store_open_as(const char *path, st_store_mode mode, const st_store_options *options, bool aside,
+                         st_store **out, st_error *error)
 {
     *out = NULL;
     st_store *store = st_calloc(1, sizeof *store);
@@ -134,6 +155,8 @@ st_code st_store_open_with(const char *path, st_store_mode mode, const st_store_
     st_code code = set_path(store, path, error);
     if (code == ST_OK)
         code = look_first(store, options, error);
+    if (code == ST_OK && aside)
+        code = st_aside_name(store, error);
     if (code == ST_OK)
         code = mode == ST_STORE_WRITE ? open_to_write(store, options, error)
                                       : open_to_read(store, options, error);
@@ -163,8 +186,13 @@ void st_store_close(st_store *store)
     for (size_t i = 0; i < store->cached_count; i++)
         sqlite3_finalize(store->cached[i].statement);
     sqlite3_close(store->db);
+    if (store->kept_fd >= 0)
+        close(store->kept_fd);
+    if (store->aside)
+        st_store_remove(store->aside);
     st_claims_close(store); // after it: what the session wrote is in the file before another takes it up
     st_locking_closed(store);
+    st_free(store->aside);
     st_free(store->path);
     st_free(store);
 }
@@ -172,6 +200,11 @@ void st_store_close(st_store *store)
 const char *st_store_path(const st_store *store)
 {
     return store->path;
+}
+
+st_code st_store_hurry(st_store *store, st_error *error)
+{
+    return st_script_run(store, "PRAGMA synchronous = OFF; PRAGMA cache_size = -128000", "setting up", error);
 }
 
 // --- transactions ------------------------------------------------------------------------------------------
@@ -187,11 +220,19 @@ static st_code gone(const st_store *store, st_error *error)
                    store->path);
 }
 
+static st_code refuse_damaged(const st_store *store, st_error *error)
+{
+    return st_fail(error, ST_DAMAGED, st_damage_remedy, "the store %s is damaged, so nothing more is written to it",
+                   store->path);
+}
+
 st_code st_store_begin(st_store *store, st_error *error)
 {
     if (store->mode == ST_STORE_READ)
         return st_fail(error, ST_FAILED, "this is a fault of the program",
                        "the store %s was opened for reading only", store->path);
+    if (store->damaged)
+        return refuse_damaged(store, error);
     if (rolled_back_by_itself(store))
         return gone(store, error);
     st_code code = store->depth == 0
@@ -233,7 +274,9 @@ st_code st_store_commit(st_store *store, st_error *error)
         return st_fail(error, ST_FAILED, "this is a fault of the program",
                        "the store %s: commit without a transaction", store->path);
     st_code code = ST_OK;
-    if (rolled_back_by_itself(store) || (store->doomed && store->depth == 1))
+    if (store->damaged)
+        code = refuse_damaged(store, error);
+    else if (rolled_back_by_itself(store) || (store->doomed && store->depth == 1))
         code = gone(store, error);
     else if (store->depth == 1) {
         code = st_locking_check(store, error);

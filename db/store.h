@@ -27,7 +27,16 @@ typedef enum st_store_mode { ST_STORE_READ, ST_STORE_WRITE } st_store_mode;
 // that does not exist: ST_NOTHING. Newer schema: ST_FAILED. ":memory:" is allowed.
 st_code st_store_open(const char *path, st_store_mode mode, st_store **out, st_error *error);
 void st_store_close(st_store *store);
+// As st_store_open for writing; but a store that is not there yet is made beside its name, and comes to it when all went
+// well: whoever fails leaves nothing behind. st_store_settle closes it in any case and puts it there when `code` is
+// ST_OK; st_store_close removes it. Both are st_store_close for a store that was there.
+st_code st_store_open_aside(const char *path, st_store **out, st_error *error);
+st_code st_store_settle(st_store *store, st_code code, st_error *error);
 const char *st_store_path(const st_store *store);
+// Removes the file and all that stands beside it. Of files that were made on the way: never of somebody's store.
+void st_store_remove(const char *path);
+// For a file that is made anew when it is lost: what is written need not outlive a power cut, so nobody waits for the disk.
+st_code st_store_hurry(st_store *store, st_error *error);
 // Nested calls join the outer transaction. Waits politely for other writers (busy timeout 30 s).
 // A commit that fails has rolled back: no rollback after it. An inner rollback undoes the inner part.
 st_code st_store_begin(st_store *store, st_error *error);
@@ -37,6 +46,8 @@ void st_store_rollback(st_store *store);
 // Whether times of this backend are those of hardware ("cuda"). Of others ("emu", "generated") nothing is ever
 // emitted as tuned.
 bool st_backend_is_hardware(const char *backend);
+// Of rows that tuner/predict.h made: a choice that nobody measured. It makes headers, marked as predicted.
+#define ST_PREDICTED_BACKEND "predicted"
 
 // --- rows that are found or made ---------------------------------------------------------------------------
 typedef struct st_device_row {
@@ -157,6 +168,7 @@ typedef struct st_query {
     int64_t since_ms;       // -1
     bool best;              // only the newest finished session's winner per device, toolchain and problem
     const char *outcomes;   // words by comma ("crash,wrong"); NULL: what was measured. Not with best
+    bool brief;             // for tables: of winners phase, taken_ms and sample_count stay unknown, and cost nothing
     bool shipped, own;      // both false: both
     size_t limit;           // 0: no limit
     const int *archs; size_t arch_count; // any of these; 0: all. Beside cc

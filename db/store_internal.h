@@ -44,10 +44,14 @@ typedef struct st_file_identity {
 struct st_store {
     sqlite3 *db;
     char *path;
+    char *aside; // the file's name until it comes to `path` (aside.c); NULL: it is there
     st_store_mode mode;
     int patience_ms;
     int depth;   // of st_store_begin
     bool has_query_functions; // query_names.c
+    bool suspect; // glance.c; looked at again before anything is written
+    int kept_fd;  // of a look at the open file: closing it earlier would drop SQLite's locks. -1: none
+    bool damaged; // SQLite met damage: nothing more is written
     bool doomed; // an inner step could not be undone: the outer transaction must not be committed
     st_cached_statement cached[ST_CACHED_STATEMENTS];
     size_t cached_count;
@@ -93,20 +97,33 @@ typedef struct st_store_options {
 // What st_store_open does, with patience and migrations as a test wants them.
 st_code st_store_open_with(const char *path, st_store_mode mode, const st_store_options *options,
                            st_store **out, st_error *error);
+// The same; `aside`: as st_store_open_aside.
+st_code st_store_open_as(const char *path, st_store_mode mode, const st_store_options *options, bool aside,
+                         st_store **out, st_error *error);
 // Ends what st_store_begin began: commits when `code` is ST_OK, else rolls back. Returns the code of
 // the whole. Every writer of db/ is st_store_begin, its statements, st_store_finish.
 st_code st_store_finish(st_store *store, st_code code, st_error *error);
+
+// --- aside.c -----------------------------------------------------------------------------------------------
+const char *st_store_file(const st_store *store); // what SQLite opens
+st_code st_aside_name(st_store *store, st_error *error); // of a store that is not there
 
 // --- open.c ------------------------------------------------------------------------------------------------
 // What a look at the file tells without SQLite touching it.
 typedef struct st_file_look {
     bool exists, empty;
+    bool is_open; // by this process: then nothing more is told
     int user_version;
 } st_file_look;
 st_code st_file_look_at(const char *path, st_file_look *look, st_error *error);
 // Opens `path` for reading in the first way that works (see open.c). Fills store->db.
 st_code st_open_for_reading(st_store *store, st_error *error);
 st_code st_open_for_writing(st_store *store, st_error *error);
+// --- glance.c ----------------------------------------------------------------------------------------------
+// Before SQLite opens a file. *suspect: its inner pages, or its free ones, look damaged, so many times.
+st_code st_glance(const char *path, int times, bool *suspect, st_error *error);
+// The same of an open store while nobody else can write: now it is so.
+st_code st_glance_locked(st_store *store, bool *suspect, st_error *error);
 // Replaces store->db by a copy of it in memory.
 st_code st_open_copy_in_memory(st_store *store, st_error *error);
 
@@ -184,8 +201,9 @@ void st_column_copy(const st_statement *statement, int column, char *out, size_t
 // A copy for the caller (st_free); NULL for NULL. False: no memory.
 bool st_column_take(const st_statement *statement, int column, char **out);
 
-// Fills `error` for SQLite's result code: what happened, to which store, what to do.
-st_code st_store_fail(const st_store *store, int rc, const char *doing, st_error *error);
+extern const char st_damage_remedy[];
+// Fills `error` for SQLite's result code: what happened, to which store, what to do. Notes damage.
+st_code st_store_fail(st_store *store, int rc, const char *doing, st_error *error);
 
 // --- rows.c ------------------------------------------------------------------------------------------------
 // The stable id of content: a hash over the kind and its fields (NULL and "" differ).
@@ -214,10 +232,12 @@ unsigned char *st_samples_encode(const double *samples, size_t count);
 double *st_samples_decode(const void *blob, size_t bytes, size_t *count);
 
 // --- query.c -----------------------------------------------------------------------------------------------
-// The statement of a query, as text; the tests look at its plan.
+// The statement of a query, as text; with top, per or pareto the one that finds the rows to choose among. The tests
+// look at its plan.
 st_code st_query_sql(st_store *store, const st_query *query, st_text *sql, st_error *error);
 extern const char st_answer_of_sql[], st_candidates_of_session_sql[], st_measurements_of_sql[],
     st_counters_of_sql[];
+// --- prefix.c ----------------------------------------------------------------------------------------------
 // A prefix of a stable id: 4 to 32 hex digits, made lower case. *valid false for anything else.
 void st_id_prefix(const char *text, char out[ST_HASH_TEXT], bool *valid);
 // The key of the one row whose id starts with `prefix`. ST_NOTHING, or ST_USAGE when there are several.

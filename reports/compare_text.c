@@ -69,6 +69,12 @@ static void add_words(page *to, st_text *words, const char *label)
 
 // --- the head ----------------------------------------------------------------------------------------------------------
 
+// Both sides may be unfinished alike: that is told, and is no difference.
+static void add_differs(unsigned bit, st_text *words)
+{
+    st_text_addf(words, bit == ST_DIFFERS_UNFINISHED ? "%s: " : "differ in %s: ", st_differs_name(bit));
+}
+
 // Whether all pairs differ in this, with the same two values.
 static bool is_uniform(const st_comparison *made, unsigned bit, st_text *values)
 {
@@ -113,7 +119,7 @@ static void add_head(page *to)
     for (unsigned bit = 1; bit < 1u << ST_DIFFERS_KINDS; bit <<= 1) {
         if (bit == ST_DIFFERS_DEVICE && made->against_baseline)
             continue; // never
-        st_text_addf(&words, "differ in %s: ", st_differs_name(bit));
+        add_differs(bit, &words);
         if (is_uniform(made, bit, &words)) {
             to->uniform |= bit;
             add_words(to, &words, "");
@@ -250,7 +256,7 @@ static void add_why(page *to, const st_compare_pair *pair, st_text *words)
     }
     for (unsigned bit = 1; bit < 1u << ST_DIFFERS_KINDS; bit <<= 1)
         if (pair->differs & bit & ~to->uniform) {
-            st_text_addf(words, "differ in %s: ", st_differs_name(bit));
+            add_differs(bit, words);
             st_differs_add_value(pair->a, bit, words);
             st_text_add(words, " | ");
             st_differs_add_value(pair->b, bit, words);

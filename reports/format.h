@@ -6,6 +6,7 @@
 
 #include "tuner/base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,10 @@ void st_report_row(st_text *text, const char *label, int indent, const char *wor
 void st_report_right(st_text *text, const char *words, int width);
 void st_report_left(st_text *text, const char *words, int width);
 size_t st_report_columns(const char *text);
+// Names and logs come from files and programs of others, and must not steer a terminal: control characters (C1, too) become
+// "?", all but tabs and line ends and, with `colour`, sequences that choose a colour or weight.
+void st_report_safe(st_text *text, const char *words, bool colour);
+bool st_report_is_safe(const char *words, bool colour);
 
 // Walks "A=1 B=2": the next "NAME=VALUE" with its lengths, NULL at the end. *at moves on.
 const char *st_report_next_pair(const char **at, size_t *name_length, size_t *length);

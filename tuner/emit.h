@@ -54,12 +54,6 @@ st_code st_emit_split(const st_template *tmpl, const st_choice *choices, size_t 
 // ST_STALE when it was made from another template.
 st_code st_emit_read(const st_template *tmpl, const char *path, const st_device_class *except,
                      st_choice **choices, size_t *count, st_error *error);
-// The first line of that block alone, without the template: whose header it is. ST_NOTHING and ST_FAILED as above.
-typedef struct st_emit_head {
-    char family[64], template_hash[ST_HASH_TEXT], cache[8]; // "" unknown
-    int64_t rows;
-} st_emit_head;
-st_code st_emit_read_head(const char *path, st_emit_head *out, st_error *error);
 // A standalone program for one candidate: source text plus, in its first comment, nvcc and ncu lines.
 st_code st_emit_repro(const st_template *tmpl, const st_choice *choice, const st_device_facts *device,
                       st_text *out, st_error *error);

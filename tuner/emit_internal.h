@@ -170,6 +170,10 @@ bool st_emit_in_place(const st_emit_model *model, const st_emit_function *functi
 // Type of a buffer's elements for a problem.
 st_type_id st_emit_buffer_type(const st_template *tmpl, const st_problem *problem,
                                const st_buffer *buffer);
+// emit_choose.c: the row that the header's function takes on a device for a problem, as its own code does (without
+// SIMTUNE_NO_FALLBACK). *row SIZE_MAX: none suits; *exact: it is recorded for the device's class.
+st_code st_emit_choose(const st_emit_model *model, const st_emit_function *function, const st_device_facts *device,
+                       const st_problem *asked, size_t *row, bool *exact, st_error *error);
 // choice_json.c. NULL: no memory. What is read: ST_USAGE, ST_FAILED or ST_NOTHING with what is wrong.
 json_t *st_choice_to_json(const st_template *tmpl, const st_choice *choice);
 st_code st_choice_from_json(const st_template *tmpl, const json_t *object, st_choice *out, st_error *error);

@@ -7,6 +7,7 @@
 #include "tuner/base/channel.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
+#include "tuner/link_trace.h"
 
 #include <math.h>
 #include <signal.h>
@@ -46,8 +47,10 @@ static void notice_death(st_link *link)
         end_worker(link, 1);
 }
 
+// --- requests -----------------------------------------------------------------------------------------------
+
 // One request and its reply, with no recovery. On NONE the frame is the caller's.
-static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t blob_length,
+static st_trouble converse(st_link *link, json_t *request, const void *blob, size_t blob_length,
                       double limit, st_frame *reply, st_error *error)
 {
     *reply = (st_frame){0};
@@ -98,6 +101,16 @@ static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t b
     if (lost)
         end_worker(link, 0.2);
     return lost ? ST_TROUBLE_CRASH : ST_TROUBLE_REFUSED;
+}
+
+// The same, told to the timeline.
+static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t blob_length,
+                      double limit, st_frame *reply, st_error *error)
+{
+    link_told about = link_told_of(link->options.trace, request);
+    st_trouble trouble = converse(link, request, blob, blob_length, limit, reply, error);
+    link_tell(&about, link->options.profiles ? ST_TRACE_PROFILING : ST_TRACE_TIMING, trouble, reply, error);
+    return trouble;
 }
 
 static st_trouble send_support(st_link *link, st_error *error)
@@ -306,7 +319,7 @@ st_code st_link_set_problem(st_link *link, const st_link_problem *problem, bool 
     return code;
 }
 
-// --- requests -------------------------------------------------------------------------------------------
+// --- each request ---------------------------------------------------------------------------------------
 
 // For replies of which nothing is read.
 static st_code simple(st_link *link, json_t *json, const void *blob, size_t bytes, double limit,
@@ -388,6 +401,10 @@ st_code st_link_verify(st_link *link, int64_t candidate, st_data data, uint64_t 
                              (json_int_t)candidate, "data", (int)data, "rotation", (json_int_t)rotation,
                              "compares", st_plan_compares_encode(check->compares, check->count), "in_place",
                              pairs(check->in_places, check->in_place_count));
+    if (json && check->keeps_storage && json_object_set_new(json, "keep", json_true()) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
     if (json && check->derive && json_object_set_new(json, "derive", st_plan_encode(check->derive)) != 0) {
         json_decref(json);
         json = NULL;
@@ -488,14 +505,21 @@ static st_code whole(st_link *link, json_t *json, const void *blob, size_t bytes
     return code;
 }
 
-st_code st_link_stalls(st_link *link, int64_t candidate, int64_t minimum, const void *image,
+st_code st_link_stalls(st_link *link, int64_t candidate, const st_link_stall_options *how, const void *image,
                        size_t image_bytes, double limit, json_t **reply, st_trouble *trouble,
                        st_error *error)
 {
-    return whole(link,
-                 json_pack("{s:s, s:I, s:I}", "type", "stalls", "candidate", (json_int_t)candidate,
-                           "minimum", (json_int_t)minimum),
-                 image, image_bytes, limit, reply, trouble, error);
+    json_t *json = json_pack("{s:s, s:I, s:I}", "type", "stalls", "candidate", (json_int_t)candidate, "minimum",
+                             (json_int_t)how->minimum);
+    bool fine = json && (how->lines <= 0 || json_object_set_new(json, "lines", json_integer(how->lines)) == 0) &&
+                (!(how->expected_ns > 0) ||
+                 json_object_set_new(json, "expected_ns", json_real(how->expected_ns)) == 0) &&
+                (!(how->seconds > 0) || json_object_set_new(json, "seconds", json_real(how->seconds)) == 0);
+    if (!fine) {
+        json_decref(json);
+        json = NULL;
+    }
+    return whole(link, json, image, image_bytes, limit, reply, trouble, error);
 }
 
 st_code st_link_counters(st_link *link, const int64_t *candidates, size_t count,

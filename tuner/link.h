@@ -5,6 +5,9 @@
 #ifndef SIMTUNE_TUNER_LINK_H
 #define SIMTUNE_TUNER_LINK_H
 
+#include "tuner/base/text.h"
+#include "tuner/trace.h"
+#include "tuner/base/text.h"
 #include "tuner/worker/messages.h"
 
 typedef struct st_link st_link;
@@ -17,6 +20,13 @@ typedef enum st_trouble {
     ST_TROUBLE_TIMEOUT,  // no answer in time; it was killed
 } st_trouble;
 
+// Where every request is told to, and how a candidate is called there.
+typedef struct st_link_trace {
+    st_trace *trace;       // NULL: nowhere
+    void *context;
+    void (*name)(void *context, int64_t candidate, st_text *out);
+} st_link_trace;
+
 typedef struct st_link_options {
     const char *backend;
     int ordinal;
@@ -24,6 +34,7 @@ typedef struct st_link_options {
     const void *support; size_t support_bytes; // image of templates/support.cu; borrowed for the link's life;
                                                // NULL: st_link_support gives it later
     const char *program;   // NULL: this binary (tests name another)
+    const st_link_trace *trace; // NULL: none; borrowed for the link's life
 } st_link_options;
 
 // Starts a worker and opens the device. Fails when the device cannot be opened (with the worker's words).
@@ -61,6 +72,7 @@ typedef struct st_link_check {
     const st_plan_compare *compares; size_t count;
     const st_plan *derive;   // of the problem's kernels: fills derived buffers; NULL: none
     const int (*in_places)[2]; size_t in_place_count; // input and output: once more as one memory
+    bool keeps_storage;      // temporary storage as the last run left it, with whatever data that was
 } st_link_check;
 st_code st_link_verify(st_link *link, int64_t candidate, st_data data, uint64_t rotation,
                        const st_link_check *check, double limit, st_verdict *verdict,
@@ -76,8 +88,13 @@ st_code st_link_race(st_link *link, const int64_t *candidates, size_t count, con
                      int64_t rounds, int64_t seed, double limit, double **out, size_t *rounds_done,
                      st_timing_state *state, st_trouble *trouble, st_error *error);
 st_code st_link_unload(st_link *link, int64_t candidate, st_trouble *trouble, st_error *error);
+// How much of a candidate is looked at (cupti/counters.h, st_stall_options); 0: the worker's choice.
+typedef struct st_link_stall_options {
+    int64_t minimum, lines;
+    double expected_ns, seconds;
+} st_link_stall_options;
 // The JSON reply is the caller's (json_decref).
-st_code st_link_stalls(st_link *link, int64_t candidate, int64_t minimum, const void *image,
+st_code st_link_stalls(st_link *link, int64_t candidate, const st_link_stall_options *how, const void *image,
                        size_t image_bytes, double limit, json_t **reply, st_trouble *trouble,
                        st_error *error);
 st_code st_link_counters(st_link *link, const int64_t *candidates, size_t count,

@@ -105,6 +105,12 @@ st_code st_plan_fill(const st_bindings *bindings, size_t buffer, const st_fill *
     return ST_OK;
 }
 
+// Fills whose first argument is how many per cent of the elements are chosen.
+static bool is_share(const st_fill *fill)
+{
+    return fill->argument_count > 0 && strcmp(fill->word, "offsets") != 0;
+}
+
 st_code st_plan_buffers(const st_bindings *bindings, uint32_t misalign, st_plan_buffer **out,
                         st_error *error)
 {
@@ -126,6 +132,9 @@ st_code st_plan_buffers(const st_bindings *bindings, uint32_t misalign, st_plan_
             code = within(bindings, from->count, 0, 0, INT64_MAX / 16, from->name, 0, &count, error);
         for (size_t k = 0; code == ST_OK && k < fill->argument_count; k++)
             code = st_bindings_evaluate(bindings, fill->arguments[k], 0, &to->fill_values[k], error);
+        if (code == ST_OK && is_share(fill) && (to->fill_values[0] < 0 || to->fill_values[0] > 100))
+            code = st_fail(error, ST_USAGE, "give a percentage from 0 to 100", "`fill %s` of %s gets %lld %%", fill->word,
+                           bindings->tmpl->buffers[i].name, (long long)to->fill_values[0]);
         if (code != ST_OK) {
             st_free(*out);
             *out = NULL;

@@ -371,19 +371,11 @@ typedef struct reference_file {
     bool has_namespace;
 } reference_file;
 
-// A template of its text alone, for the list of what it includes.
-static st_code add_includes_of(const char *path, const char *folder, st_text *text,
+static st_code add_includes_of(const st_template *tmpl, const char *folder, const char *text,
                                st_includes *out, st_error *error)
 {
-    st_template file;
-    memset(&file, 0, sizeof file);
-    file.path = (char *)path;
-    file.folder = (char *)folder;
-    file.text = text->data;
-    file.text_length = text->length;
     st_includes found;
-    memset(&found, 0, sizeof found);
-    st_code code = st_template_includes(&file, &found, error);
+    st_code code = st_template_includes_of(tmpl, folder, text, &found, error);
     for (size_t i = 0; !code && i < found.count; i++) {
         bool known = false;
         for (size_t j = 0; j < out->count; j++)
@@ -409,12 +401,11 @@ static st_code read_reference(const st_template *tmpl, reference_file *file, st_
     if (!file->name) {
         file->has_namespace = opens_namespace(tmpl->text);
         add_file(tmpl->path, tmpl->text, tmpl->text_length, &out->source);
-        st_text text = {tmpl->text, tmpl->text_length, 0, false};
-        return add_includes_of(tmpl->path, tmpl->folder, &text, &out->includes, error);
+        return add_includes_of(tmpl, tmpl->folder, tmpl->text, &out->includes, error);
     }
     char *path =
         file->name[0] == '/' ? st_strdup(file->name) : st_format("%s/%s", tmpl->folder, file->name);
-    // What it includes is looked for beside it.
+    // What it includes is looked for beside it, then beside the template.
     char *folder = path ? st_strdup(path) : NULL;
     st_text text;
     st_text_init(&text);
@@ -427,7 +418,7 @@ static st_code read_reference(const st_template *tmpl, reference_file *file, st_
         file->has_namespace = opens_namespace(st_text_string(&text));
         add_file(path, st_text_string(&text), text.length, &out->source);
         if (text.length > 0)
-            code = add_includes_of(path, folder, &text, &out->includes, error);
+            code = add_includes_of(tmpl, folder, st_text_string(&text), &out->includes, error);
     }
     st_text_release(&text);
     st_free(folder);

@@ -25,15 +25,16 @@ static bool type_wanted(const st_publish *wanted, const char *type)
     return wanted->type_count == 0;
 }
 
-static bool already_there(const collecting *all, const st_choice *choice)
+// Answers come newest first within a device and problem.
+static st_choice *already_there(const collecting *all, const st_choice *choice)
 {
     for (size_t i = 0; i < all->count; i++)
         if (all->choices[i].device_class.cc == choice->device_class.cc &&
             all->choices[i].device_class.sm_count == choice->device_class.sm_count &&
             memcmp(all->choices[i].problem.value, choice->problem.value,
                    all->tmpl->axis_count * sizeof choice->problem.value[0]) == 0)
-            return true; // answers come newest first within a device and problem
-    return false;
+            return &all->choices[i];
+    return NULL;
 }
 
 static void copy_text(char *to, size_t capacity, const char *from)
@@ -45,7 +46,8 @@ static st_code collect(void *context, const st_answer *answer, st_error *error)
 {
     collecting *all = context;
     st_choice choice = {.device_class = {answer->cc, answer->sm_count}};
-    bool is_emulated = !st_backend_is_hardware(answer->backend);
+    bool is_predicted = st_text_equal(answer->backend, ST_PREDICTED_BACKEND);
+    bool is_emulated = !st_backend_is_hardware(answer->backend) && !is_predicted;
     bool is_generated = st_text_equal(answer->backend, ST_GENERATED_BACKEND);
     if (!answer->is_winner || !type_wanted(all->wanted, answer->type) ||
         !st_text_equal(answer->cache, all->wanted->cache))
@@ -68,7 +70,8 @@ static st_code collect(void *context, const st_answer *answer, st_error *error)
         all->stale++;
         return ST_OK;
     }
-    if (already_there(all, &choice))
+    st_choice *there = already_there(all, &choice);
+    if (there && (is_predicted || !there->predicted)) // what was measured takes the place of what was predicted
         return ST_OK;
     choice.blocks_per_sm = answer->blocks_per_sm > 0 ? answer->blocks_per_sm : 1;
     copy_text(choice.device_name, sizeof choice.device_name, answer->device_name);
@@ -89,6 +92,11 @@ static st_code collect(void *context, const st_answer *answer, st_error *error)
     choice.deterministic = answer->deterministic == 1;
     choice.emulated = is_emulated;
     choice.shipped = answer->shipped;
+    choice.predicted = is_predicted;
+    if (there) {
+        *there = choice;
+        return ST_OK;
+    }
     st_choice *choices = st_grow(all->choices, &all->capacity, all->count + 1, sizeof *choices);
     if (!choices)
         return st_fail_memory(error, "collecting winners");

@@ -18,7 +18,7 @@ typedef struct st_publish {
     bool shipped_only;
 } st_publish;
 
-// The newest winner of each device class and problem. *stale counts rows of other template versions, *emulated
+// The newest winner of each device class and problem; a measured one before a predicted one (tuner/predict.h). *stale counts rows of other template versions, *emulated
 // those left out because they come from the emulated device (either may be NULL). ST_NOTHING when none is left.
 st_code st_choices_from_store(st_store *store, const st_template *tmpl, const st_publish *wanted,
                               st_choice **out, size_t *count, size_t *stale, size_t *emulated,

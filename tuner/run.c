@@ -14,7 +14,6 @@
 #include "tuner/run_internal.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,60 +22,6 @@ const char *const run_cache_names[CACHES] = {"cold", "warm"};
 bool run_interrupted(const st_run *run)
 {
     return run->options->interrupted && *run->options->interrupted;
-}
-
-void run_note(st_run *run, const char *format, ...)
-{
-    if (!run->listener || !run->listener->note)
-        return;
-    char text[1600];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    run->listener->note(run->listener->context, text);
-}
-
-// What a problem takes beside its candidates: halving, finals, their check, the profile. Measured on an H200.
-static const double rest_of_a_problem = 1.3;
-
-// At the pace so far, no problem's candidates taking longer than its budget.
-static double seconds_left(const st_run *run, const run_problem *now)
-{
-    size_t done = 0;
-    double budget = run->options->budget_seconds, left = 0;
-    for (size_t i = 0; i < run->options->problem_count; i++)
-        done += run->problems[i].done;
-    if (!now || done < run->result->resumed_candidates + 20)
-        return NAN;
-    double spent = run->screen_seconds + (run->screen_began > 0 ? st_clock_seconds() - run->screen_began : 0);
-    double pace = spent / (double)(done - run->result->resumed_candidates);
-    for (size_t i = (size_t)(now - run->problems); i < run->options->problem_count; i++) {
-        const run_problem *problem = &run->problems[i];
-        double screen = pace * (double)(problem->candidate_count - problem->done);
-        if (budget > 0 && screen > budget)
-            screen = budget;
-        if (problem == now && run->screen_began <= 0)
-            screen = 0; // its candidates are over
-        left += problem->skipped ? 0 : screen + rest_of_a_problem;
-    }
-    return left;
-}
-
-void run_progress(st_run *run, const run_problem *problem, const char *phase, size_t done, size_t total)
-{
-    if (!run->listener || !run->listener->progress)
-        return;
-    st_progress progress = {.phase = phase,
-                            .problem = problem ? problem->text : "",
-                            .problem_index = problem ? (size_t)(problem - run->problems) : 0,
-                            .problem_count = run->options->problem_count,
-                            .done = done,
-                            .total = total,
-                            .best_ns = problem ? problem->best_ns[COLD] : NAN,
-                            .failed = problem ? problem->failed : 0,
-                            .seconds_left = seconds_left(run, problem)};
-    run->listener->progress(run->listener->context, &progress);
 }
 
 static bool wait_for_device(void *context, const st_lock_holder *holder, double waited)
@@ -109,12 +54,13 @@ static void wait_for_store(st_run *run)
 
 // --- beginning and ending --------------------------------------------------------------------------------
 
-static st_code open_device(st_run *run, st_error *error)
+st_code run_open(st_run *run, st_error *error)
 {
     // The support module is compiled for the device's arch, so the device is asked first.
     st_link_options options = {.backend = run->options->backend,
                                .ordinal = run->options->ordinal,
-                               .program = run->options->program};
+                               .program = run->options->program,
+                               .trace = &run->link_trace};
     st_code code = st_link_open(&options, &run->timing, error);
     if (code != ST_OK)
         return code;
@@ -144,7 +90,7 @@ static st_code open_problems(st_run *run, st_error *error)
         st_text text;
         st_text_init(&text);
         problem->problem = run->options->problems[i];
-        problem->bytes = problem->best_ns[COLD] = problem->best_ns[WARM] = NAN;
+        problem->bytes = problem->best_ns[COLD] = problem->best_ns[WARM] = problem->default_ns = NAN;
         st_problem_text(run->tmpl, &problem->problem, &text);
         problem->text = st_text_take(&text);
         if (!problem->text)
@@ -184,7 +130,7 @@ static st_code open_problems(st_run *run, st_error *error)
     return ST_OK;
 }
 
-static void release_run(st_run *run)
+void run_close(st_run *run)
 {
     for (size_t i = 0; run->problems && i < run->options->problem_count; i++) {
         run_problem *problem = &run->problems[i];
@@ -225,14 +171,14 @@ static st_code tune_problem(st_run *run, run_problem *problem, st_error *error)
     }
     // A resumed run that has a winner here was past its candidates: a new budget must not add to them.
     if (!problem->won[COLD] && !problem->won[WARM]) {
-        code = run_screen(run, problem, error);
+        code = run_phase(run, problem, "screen", run_screen, error);
         if (code == ST_OK && !run_interrupted(run))
-            code = run_halving(run, problem, error);
+            code = run_phase(run, problem, "halving", run_halving, error);
     }
     if (code == ST_OK)
-        code = run_finals(run, problem, error);
+        code = run_phase(run, problem, "finals", run_finals, error);
     if (code == ST_OK && !run_interrupted(run))
-        code = run_profile(run, problem, error);
+        code = run_phase(run, problem, "profile", run_profile, error);
     return code;
 }
 
@@ -257,10 +203,10 @@ static st_code tune_groups(st_run *run, st_error *error)
         run->group_count = end - first;
         code = run_group_compile(run, error);
         for (size_t i = first; i < end && code == ST_OK && !run_interrupted(run); i++)
-            code = tune_problem(run, &run->problems[i], error);
+            code = run_phase(run, &run->problems[i], NULL, tune_problem, error);
         // Exact counters come last: changing between the two kinds of profiling costs more than they do.
         for (size_t i = first; i < end && code == ST_OK && !run_interrupted(run); i++)
-            code = run_count(run, &run->problems[i], error);
+            code = run_phase(run, &run->problems[i], "count", run_count, error);
         run_group_release(run);
         first = end;
     }
@@ -280,7 +226,8 @@ st_code st_tune(const st_tune_options *options, st_store *store, const st_tune_l
                   .started = st_clock_seconds()};
     *result = (st_tune_result){.counters = options->counters == ST_COUNTERS_OFF ? "off" : "unknown"};
     wait_for_store(&run);
-    st_code code = open_device(&run, error);
+    run_trace_begin(&run);
+    st_code code = run_open(&run, error);
     if (code == ST_OK)
         code = open_problems(&run, error);
     bool begun = false;
@@ -290,6 +237,7 @@ st_code st_tune(const st_tune_options *options, st_store *store, const st_tune_l
     }
     if (code == ST_OK)
         code = run_resume(&run, error);
+    run_trace_opened(&run);
     if (code == ST_OK)
         code = tune_groups(&run, error);
     bool interrupted = run_interrupted(&run);
@@ -308,7 +256,7 @@ st_code st_tune(const st_tune_options *options, st_store *store, const st_tune_l
     else if (code == ST_OK && !result->problems_done)
         code = st_fail(error, ST_NOTHING, "see what failed with simtune show",
                        "no configuration was right and fast enough to win anywhere");
-    release_run(&run);
+    run_close(&run);
     st_store_be_patient(store, 1);
     st_store_listen(store, NULL);
     return code;
@@ -358,6 +306,6 @@ st_code st_tune_dry_run(const st_tune_options *options, const st_device_facts *d
         if (!run.problems[i].skipped)
             code = forecast(&run, i, &forecasts[i], error);
     }
-    release_run(&run);
+    run_close(&run);
     return code;
 }

@@ -6,8 +6,10 @@
 #define SIMTUNE_TUNER_RUN_H
 
 #include "db/store.h"
+#include "tuner/search.h"
 #include "tuner/space.h"
 #include "tuner/template.h"
+#include "tuner/trace.h"
 #include "tuner/worker/messages.h"
 
 #include <signal.h>
@@ -28,17 +30,16 @@ typedef struct st_tune_options {
     uint64_t seed;
     double time_limit;            // seconds that one request of a candidate may take
     st_counters_wish counters;
+    bool profile_all;             // stall profiles of every candidate, not of the survivors alone
     int compile_processes;        // 0: by the machine
     const char *cache_folder;     // of cubins; NULL: none
     bool fresh;                   // do not resume
     const char *command;          // as typed, for the record
     const char *program;          // binary for workers; NULL: this one
+    bool no_history;              // guided starts from nothing
     volatile sig_atomic_t *interrupted;
+    st_trace *trace;              // where the timeline goes; NULL: nowhere
 } st_tune_options;
-
-// The strategies: name and one line, for help. To add one: a row in strategy.c.
-typedef struct st_strategy_row { const char *name, *summary; } st_strategy_row;
-const st_strategy_row *st_strategies(size_t *count);
 
 typedef struct st_progress {
     const char *phase;            // "compile", "screen", "halving", "finals", "check", "profile"
@@ -48,6 +49,11 @@ typedef struct st_progress {
     double best_ns;               // NaN: none yet
     size_t failed;                // candidates of this problem with another outcome than correct
     double seconds_left;          // of the whole run, estimated; NaN unknown
+    double default_ns;            // the default's time; NaN: none yet
+    const size_t *outcomes;       // candidates of this problem by st_outcome; NULL: no problem
+    const char *best, *last;      // configurations: of best_ns, and the one that was finished last; "" none
+    st_outcome last_outcome;
+    double last_ns;               // NaN: not timed
 } st_progress;
 typedef struct st_tune_listener {
     void *context;

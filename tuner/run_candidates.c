@@ -14,9 +14,18 @@
 
 // --- choosing -------------------------------------------------------------------------------------------
 
+static bool is_adaptive(const st_run *run)
+{
+    const st_strategy_row *row = run->options->strategy ? st_strategy_find(run->options->strategy) : NULL;
+    return row && row->adaptive;
+}
+
+// An adaptive strategy chooses among all, and keeps to the budget by itself; of a space beyond all measuring it gets a
+// random part.
 static size_t choice_limit(const st_run *run, size_t count)
 {
-    uint64_t budget = run->options->budget_candidates;
+    enum { CHOSEN_AMONG = 50000 };
+    uint64_t budget = is_adaptive(run) ? CHOSEN_AMONG : run->options->budget_candidates;
     return budget && budget < count ? (size_t)budget : count;
 }
 
@@ -30,6 +39,7 @@ st_code run_choose(st_run *run, run_problem *problem, st_error *error)
     // What only the usual search leaves out is still what all others are compared with.
     size_t extra = st_space_only_pruned(problem->space, &standard);
     size_t wanted = choice_limit(run, count + extra);
+    run->allowed += count + extra;
     size_t *order = st_malloc((count ? count : 1) * sizeof *order);
     problem->candidates = st_calloc(wanted, sizeof *problem->candidates);
     if (!order || !problem->candidates) {
@@ -58,7 +68,8 @@ st_code run_choose(st_run *run, run_problem *problem, st_error *error)
         else
             st_space_config(problem->space, order[i - extra], &candidate->config);
         candidate->outcome = ST_OUTCOME_SKIPPED;
-        candidate->series[COLD].median_ns = candidate->series[WARM].median_ns = NAN;
+        candidate->series[COLD].median_ns = candidate->series[WARM].median_ns = candidate->screen_ns = NAN;
+        candidate->unclassed = is_adaptive(run);
         candidate->first = (st_loaded_kernel){-1, -1, -1, -1, -1};
         if (st_config_index_add(&problem->index, &candidate->config, NULL) == SIZE_MAX)
             code = st_fail_memory(error, "choosing candidates");
@@ -183,7 +194,9 @@ static st_code plan_candidate(st_run *run, st_link *link, const st_problem *prob
     st_bindings bindings = {0};
     st_plan plan = {0};
     st_trouble trouble = ST_TROUBLE_NONE;
-    int blocks = candidate->kernels.count ? facts[0].blocks_per_sm : 1;
+    int blocks = candidate->given_blocks > 0 ? candidate->given_blocks
+                 : candidate->kernels.count  ? facts[0].blocks_per_sm
+                                             : 1;
     st_code code = bind(run, link, problem, &candidate->config, &bindings, error);
     if (code == ST_OK)
         code = st_bindings_late(&bindings, blocks > 0 ? blocks : 1, error);
@@ -256,6 +269,10 @@ static void keep_facts(run_candidate *candidate, const st_loaded_kernel *facts)
     candidate->first = facts[0];
     candidate->first_block = candidate->kernels.kernels[0].block;
     candidate->first_smem = candidate->kernels.kernels[0].smem;
+    candidate->most_registers = 0;
+    for (size_t i = 0; i < candidate->kernels.count; i++)
+        if (facts[i].registers > candidate->most_registers)
+            candidate->most_registers = facts[i].registers;
 }
 
 st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_candidate *candidate,
@@ -263,8 +280,10 @@ st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_cand
 {
     if (candidate->loaded && candidate->generation == st_link_generation(link))
         return ST_OK;
-    // Resumed candidates reach the finals without the screen, which waits for programs.
-    st_code code = run_await(run, candidate->class_index, error);
+    // Resumed candidates reach the finals without the screen, which asks for programs and waits for them.
+    st_code code = run_want(run, candidate, error);
+    if (code == ST_OK)
+        code = run_await(run, candidate->class_index, error);
     if (code != ST_OK)
         return code;
     const run_class *class = &run->classes[candidate->class_index];
@@ -373,8 +392,8 @@ st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candid
     st_verdict verdict = {0};
     st_trouble trouble = ST_TROUBLE_NONE;
     st_error why = {0};
-    int blocks = candidate->first.blocks_per_sm;
     st_code code = run_load(run, run->timing, problem, candidate, id, detail, error);
+    int blocks = candidate->given_blocks > 0 ? candidate->given_blocks : candidate->first.blocks_per_sm;
     if (code != ST_OK || candidate->stage == STAGE_DONE)
         return code;
     code = bind(run, run->timing, problem, &candidate->config, &bindings, error);
@@ -391,7 +410,8 @@ st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candid
                                      .count = count,
                                      .derive = derive.step_count ? &derive : NULL,
                                      .in_places = (const int (*)[2])in_places,
-                                     .in_place_count = in_place_count};
+                                     .in_place_count = in_place_count,
+                                     .keeps_storage = run->checked && data == ST_DATA_RANDOM};
         code = st_link_verify(run->timing, id, data, rotation, &check, run->options->time_limit, &verdict,
                               &trouble, &why);
         if (code != ST_OK)

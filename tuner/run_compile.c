@@ -60,6 +60,7 @@ static st_code wait_for(st_run *run, uint64_t id, const char *what, st_compiled 
             st_compiled_release(out);
             continue;
         }
+        run_trace_compiled(run, NULL, what, out);
         if (out->outcome == ST_COMPILED) {
             if (!run->compiler[0])
                 snprintf(run->compiler, sizeof run->compiler, "%s", out->compiler);
@@ -126,7 +127,7 @@ void run_group_release(st_run *run)
     st_config_index_release(&run->class_configs);
     run->programs = NULL;
     run->classes = NULL;
-    run->program_count = run->programs_pending = 0;
+    run->program_count = run->programs_pending = run->class_count = 0;
     if (run->has_reference)
         st_compiled_release(&run->reference);
     run->has_reference = false;
@@ -177,6 +178,57 @@ static st_code add_program(st_run *run, const size_t *classes, size_t count, st_
     return submit_program(run, run->program_count++, error);
 }
 
+// Room for a program of one configuration and for its class.
+static st_code add_single(st_run *run, size_t *class_index, st_error *error)
+{
+    run_program *programs = st_realloc(run->programs, (run->program_count + 1) * sizeof *programs);
+    if (programs)
+        run->programs = programs;
+    run_class *classes = st_realloc(run->classes, (run->class_count + 1) * sizeof *classes);
+    if (classes)
+        run->classes = classes;
+    size_t *own = st_malloc(sizeof *own);
+    if (!programs || !classes || !own) {
+        st_free(own);
+        return st_fail_memory(error, "compiling");
+    }
+    *own = *class_index = run->class_count++;
+    classes[*own] = (run_class){.program = run->program_count};
+    programs[run->program_count++] = (run_program){.classes = own, .class_count = 1, .serial = ++run->serials};
+    return ST_OK;
+}
+
+st_code run_add_program(st_run *run, const st_compile_job *job, size_t *class_index, st_error *error)
+{
+    st_code code = add_single(run, class_index, error);
+    if (code != ST_OK)
+        return code;
+    run_program *program = &run->programs[run->program_count - 1];
+    st_compile_job whole = *job;
+    whole.id = (uint64_t)program->serial;
+    whole.backend = run->options->backend;
+    whole.arch = run->arch;
+    program->launch_count = job->kernel_count;
+    code = st_pool_submit(run->pool, &whole, error);
+    run->programs_pending += code == ST_OK;
+    return code;
+}
+
+st_code run_add_compiled(st_run *run, st_compiled *compiled, size_t *class_index, st_error *error)
+{
+    st_code code = add_single(run, class_index, error);
+    if (code != ST_OK) {
+        st_compiled_release(compiled);
+        return code;
+    }
+    run_program *program = &run->programs[run->program_count - 1];
+    program->launch_count = compiled->kernel_count;
+    program->compiled = *compiled;
+    program->state = compiled->outcome == ST_COMPILED ? PROGRAM_READY : PROGRAM_FAILED;
+    *compiled = (st_compiled){0};
+    return ST_OK;
+}
+
 static st_code compile_reference(st_run *run, st_error *error)
 {
     st_program text = {0};
@@ -214,11 +266,13 @@ st_code run_group_compile(st_run *run, st_error *error)
         if (!run->has_reference && !problem->skipped)
             code = classify(run, &problem->standard, error);
         for (size_t i = 0; i < problem->candidate_count && code == ST_OK; i++)
-            code = classify(run, &problem->candidates[i], error);
+            if (!problem->candidates[i].unclassed)
+                code = classify(run, &problem->candidates[i], error);
     }
     size_t class_count = run->class_configs.count;
-    if (code == ST_OK && !(run->classes = st_calloc(class_count, sizeof *run->classes)))
+    if (code == ST_OK && !(run->classes = st_calloc(class_count ? class_count : 1, sizeof *run->classes)))
         code = st_fail_memory(error, "grouping configurations");
+    run->class_count = code == ST_OK ? class_count : 0;
     size_t at_once = run->tmpl->is_config ? CONFIGS_A_PROGRAM : 1;
     for (size_t i = 0; i < class_count && code == ST_OK; i += at_once) {
         size_t some[CONFIGS_A_PROGRAM], count = 0;
@@ -229,6 +283,25 @@ st_code run_group_compile(st_run *run, st_error *error)
         code = add_program(run, some, count, error);
     }
     return code;
+}
+
+// One program each: what a strategy asks for is compiled at once, by as many processes as there are.
+st_code run_want(st_run *run, run_candidate *candidate, st_error *error)
+{
+    if (!candidate->unclassed)
+        return ST_OK;
+    st_code code = classify(run, candidate, error);
+    if (code != ST_OK || candidate->class_index < run->class_count) {
+        candidate->unclassed = code != ST_OK;
+        return code;
+    }
+    run_class *classes = st_realloc(run->classes, (run->class_count + 1) * sizeof *classes);
+    if (!classes)
+        return st_fail_memory(error, "grouping configurations");
+    run->classes = classes;
+    classes[run->class_count++] = (run_class){0};
+    candidate->unclassed = false;
+    return add_program(run, &candidate->class_index, 1, error);
 }
 
 // The program of a result: serials count up within a group. NULL: of a group that ended before all of its
@@ -248,6 +321,7 @@ static st_code take(st_run *run, st_compiled *compiled, st_error *error)
         return ST_OK;
     }
     run->programs_pending--;
+    run_trace_compiled(run, program, NULL, compiled);
     run->compile_seconds += compiled->from_cache ? 0 : compiled->seconds;
     if (compiled->outcome != ST_COMPILED && program->class_count > 1) {
         size_t count = program->class_count, *classes = program->classes;

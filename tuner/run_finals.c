@@ -237,12 +237,18 @@ static size_t distance_from_default(const st_run *run, const st_config *config)
     return distance;
 }
 
+// Of the launch that takes most: the first may only empty a counter.
+static int registers_of(const run_candidate *candidate)
+{
+    return candidate->most_registers > 0 ? candidate->most_registers : candidate->first.registers;
+}
+
 // Simplest first: fewest registers, nearest the default, fastest.
 static bool simpler(const st_run *run, const run_problem *problem, const finalist *a, const finalist *b)
 {
     const run_candidate *x = &problem->candidates[a->index], *y = &problem->candidates[b->index];
-    if (x->first.registers != y->first.registers)
-        return x->first.registers < y->first.registers;
+    if (registers_of(x) != registers_of(y))
+        return registers_of(x) < registers_of(y);
     size_t far = distance_from_default(run, &x->config), other = distance_from_default(run, &y->config);
     return far != other ? far < other : a->median < b->median;
 }

@@ -3,6 +3,7 @@
 #ifndef SIMTUNE_TUNER_RUN_INTERNAL_H
 #define SIMTUNE_TUNER_RUN_INTERNAL_H
 
+#include "cupti/advice.h"
 #include "tuner/config_index.h"
 #include "tuner/emit.h"
 #include "tuner/gpu/compile.h"
@@ -51,10 +52,14 @@ typedef struct run_candidate {
     bool deterministic;
     bool loaded;               // in the worker of `generation`, with its plan
     unsigned generation;
+    int given_blocks;          // BLOCKS_PER_SM that its plan is made with; 0: as the loaded code says
     st_plan_kernels kernels;
     st_loaded_kernel first;    // facts of the first launch
     uint32_t first_block, first_smem;
+    int most_registers;        // of any launch; 0: not loaded by this process
     run_series series[CACHES];
+    double screen_ns;          // median of the first look, cold; NaN: none. What strategies go by
+    bool unclassed;            // no program was asked for yet: class_index means nothing
     bool resumed;
     bool profiled;
 } run_candidate;
@@ -71,6 +76,8 @@ typedef struct run_problem {
     size_t candidate_count;
     double bytes;              // moved by one run, NaN unknown
     size_t done, failed;
+    size_t outcomes[ST_OUTCOME_COUNT]; // of those that are in the store
+    double default_ns;         // in the cold cache, NaN: not timed
     double best_ns[CACHES];
     int finals_round[CACHES];  // > 0 when a run that was killed left finals without a winner
     bool won[CACHES];          // in the store already
@@ -87,12 +94,15 @@ typedef struct st_run {
     st_device_facts device;
     st_device_lock *lock;
     st_link *timing, *profiling;
+    double read_gbs, copy_gbs;  // measured speed of the memory; NaN unknown
+    const struct run_problem *profiling_at; // where the profile worker stands; NULL: nowhere
     st_pool *pool;
     void *support; size_t support_bytes;
     char arch[16], compiler[48];
+    int64_t session_began_ms;
     int64_t session, device_key, toolchain_key, template_key;
     st_config_index class_configs;
-    run_class *classes;        // one a configuration of class_configs
+    run_class *classes; size_t class_count; // one a configuration of class_configs, then those of run_add_program
     run_program *programs; size_t program_count;
     size_t programs_pending;
     int64_t serials;
@@ -104,6 +114,7 @@ typedef struct st_run {
     double screen_began;       // of the problem at hand; 0: not screening
     double compile_seconds, screen_seconds, finals_seconds, profile_seconds;
     size_t throttled_samples;
+    size_t allowed;            // configurations that the spaces of all problems have
     int other_processes;       // most that were seen on the device; -1 unknown
     int counters_state;        // -1 unknown yet, else st_counters_state
     unsigned profile_failures;
@@ -116,16 +127,47 @@ typedef struct st_run {
     } captured;
     uint32_t misalign;         // elements, of the timing link's problem at hand
     size_t group_first, group_count; // problems of the group at hand (same type and words)
+    const run_problem *at;           // the problem at hand; NULL: none
+    const run_candidate *checked;    // the winner that is verified at other sizes; NULL: none
+    st_link_trace link_trace;
+    // What people are shown of the problem at hand; cut where it is too long to be shown anyway.
+    struct {
+        const run_problem *of;
+        char best[200], last[200]; // configurations
+        st_outcome last_outcome;
+        double last_ns;
+    } shown;
 } st_run;
 
 bool run_interrupted(const st_run *run);
+st_code run_open(st_run *run, st_error *error); // the device and its lock, the compile pool, the support module
+void run_close(st_run *run);                    // everything of the run
+
+// --- run_progress.c: what people are told of the run, and the timeline
 void run_note(st_run *run, const char *format, ...) ST_PRINTF(2, 3);
 void run_progress(st_run *run, const run_problem *problem, const char *phase, size_t done, size_t total);
+// A candidate has an outcome, stored under this configuration; `before` when it had another one already.
+void run_finished(st_run *run, run_problem *problem, const run_candidate *candidate, const char *configuration,
+                  bool before);
+// Does a part of the work on a problem as a span of the timeline, named by the problem when `name` is NULL.
+st_code run_phase(st_run *run, run_problem *problem, const char *name,
+                  st_code (*work)(st_run *run, run_problem *problem, st_error *error), st_error *error);
+void run_trace_begin(st_run *run);
+void run_trace_opened(st_run *run); // device and session are known
+// A program was compiled; `program` NULL: one of the tool's own, called `what`.
+void run_trace_compiled(st_run *run, const run_program *program, const char *what, const st_compiled *compiled);
 
 // --- run_compile.c
+// A program of one configuration whose text stands elsewhere: `job` lacks id, backend and arch. `class_index` is for
+// candidates. After run_group_compile of the group; run_await waits for it as for others.
+st_code run_add_program(st_run *run, const st_compile_job *job, size_t *class_index, st_error *error);
+// The same, compiled already: takes `compiled` over.
+st_code run_add_compiled(st_run *run, st_compiled *compiled, size_t *class_index, st_error *error);
 st_code run_compile_begin(st_run *run, st_error *error);  // support module; opens the pool
 st_code run_group_compile(st_run *run, st_error *error);  // classes and programs of the group; submits
 void run_group_release(st_run *run);
+// The class of a candidate that is unclassed, and its program, which is submitted when it is a new one.
+st_code run_want(st_run *run, run_candidate *candidate, st_error *error);
 // Takes what the pool has; waits up to `seconds` for something.
 st_code run_pump(st_run *run, double seconds, st_error *error);
 // Waits until the program of a class is compiled, or failed to.
@@ -165,6 +207,13 @@ size_t run_best_rival(const st_run *run, const run_problem *problem, int cache, 
 
 // --- run_screen.c
 st_code run_screen(st_run *run, run_problem *problem, st_error *error);
+// The same of some, whose programs are waited for; *number: of the chunk, counts up; *waited: seconds for programs.
+st_code run_screen_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, uint64_t *number,
+                        double *waited, st_error *error);
+// --- run_search.c: the same in the order of a strategy that is adaptive
+st_code run_search(st_run *run, run_problem *problem, st_error *error);
+// Without references: keeps the default's outputs for these data, unless they are kept. ST_NOTHING: it fails.
+st_code run_capture_default(st_run *run, run_problem *problem, st_data data, uint64_t rotation, st_error *error);
 // One series of samples that was taken and is not stored yet.
 typedef struct run_taken {
     bool taken;        // false: the candidate failed, or it was not tried
@@ -183,8 +232,21 @@ st_code run_finals(st_run *run, run_problem *problem, st_error *error);
 // --- run_check.c: the breaking sizes. *right: every size was.
 st_code run_check_winner(st_run *run, run_problem *problem, run_candidate *candidate, bool *right,
                          char **detail, st_error *error);
-// --- run_profile.c
-st_code run_profile(st_run *run, run_problem *problem, st_error *error);  // stall reasons of the survivors
+// --- run_profile.c: stall reasons. Candidates that have a profile, no time or no right result are passed over;
+// without counters nothing happens and ST_OK is returned. candidate->profiled says which have one, in the store.
+st_code run_profile(st_run *run, run_problem *problem, st_error *error); // of the survivors, or of all
+// Of any, while others are still to be timed: what the timing worker holds stays.
+st_code run_profile_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, st_error *error);
+bool run_profiling_wanted(const st_run *run);
+// The profile worker at this problem; *able false when there are no counters to be had.
+st_code run_profiler_begin(st_run *run, run_problem *problem, bool *able, st_error *error);
+st_code run_profiler_stumbled(st_run *run, const run_problem *problem, const st_error *why, st_error *error);
+st_code run_counters_gone(st_run *run, const st_error *why, st_error *error);
+// --- run_view.c: what is known of a candidate, for advice (cupti/advice.h), out of the store. Without lines.
+st_code run_view(st_run *run, run_problem *problem, size_t index, st_profile_view *out, st_error *error);
+// Of the bytes that the problem moves, the share that is written; NaN unknown.
+st_code run_written_share(st_run *run, run_problem *problem, double *out, st_error *error);
+// --- run_count.c
 st_code run_count(st_run *run, run_problem *problem, st_error *error);    // exact counters of the finalists
 void run_mark_counted(run_problem *problem, size_t index);
 
@@ -196,6 +258,8 @@ st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *ca
 st_code run_store_taken(st_run *run, const run_candidate *candidate, const char *phase, int round,
                         const run_taken *taken, st_error *error);
 st_code run_store_end(st_run *run, bool finished, st_error *error);
+// Resident warps of the first launch as a share of what an SM holds; NaN unknown.
+double run_occupancy(const st_run *run, const run_candidate *candidate);
 st_code run_resume(st_run *run, st_error *error); // marks candidates that the session has already
 
 #endif

@@ -82,8 +82,8 @@ static st_code capture_once(st_run *run, run_problem *problem, st_data data, uin
 
 // Without references the default's outputs are the reference; they must stand in the worker before anything
 // is compared with them. A worker may be lost for other reasons than the default: it gets three.
-static st_code capture_default(st_run *run, run_problem *problem, st_data data, uint64_t rotation,
-                               st_error *error)
+st_code run_capture_default(st_run *run, run_problem *problem, st_data data, uint64_t rotation,
+                            st_error *error)
 {
     if (run->has_reference)
         return ST_OK;
@@ -115,7 +115,7 @@ static st_code verify_chunk(st_run *run, run_problem *problem, chunk *these, st_
         run_candidate *candidate = &problem->candidates[these->index[i]];
         if (candidate->stage == STAGE_DONE)
             continue;
-        code = capture_default(run, problem, data, rotation, error);
+        code = run_capture_default(run, problem, data, rotation, error);
         if (code == ST_OK)
             code = run_verify(run, &problem->problem, candidate, (int64_t)these->index[i], data, rotation,
                               &these->detail[i], error);
@@ -191,6 +191,7 @@ static st_code time_candidate(st_run *run, run_problem *problem, run_candidate *
     if (code == ST_OK && candidate->stage != STAGE_DONE && warm_differs(run, problem) && !hopeless)
         code = run_take(run, problem, candidate, id, WARM, screen_samples(problem), &taken[WARM], detail, error);
     candidate->stage = STAGE_DONE;
+    candidate->screen_ns = taken[COLD].taken ? candidate->series[COLD].median_ns : NAN;
     if (code == ST_OK)
         code = store_screened(run, problem, candidate, taken, *detail, error);
     for (int cache = 0; cache < CACHES; cache++)
@@ -239,8 +240,56 @@ static bool out_of_budget(const st_run *run, double since)
            st_clock_seconds() - since > run->options->budget_seconds;
 }
 
+// Those of `indexes` that are compiled (or failed to) and not taken yet.
+static void gather_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, bool *taken, chunk *out)
+{
+    out->count = 0;
+    if (!run->has_reference && is_waiting(run, &problem->standard))
+        return;
+    for (size_t i = 0; i < count && out->count < CHUNK; i++) {
+        bool waits = !taken[i] && is_waiting(run, &problem->candidates[indexes[i]]);
+        if (waits && strcmp(run->options->backend, "emu") == 0)
+            break; // in order, as in gather
+        if (taken[i] || waits)
+            continue;
+        taken[i] = true;
+        out->detail[out->count] = NULL;
+        out->index[out->count++] = indexes[i];
+    }
+}
+
+st_code run_screen_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, uint64_t *number,
+                        double *waited, st_error *error)
+{
+    bool *taken = st_calloc(count + 1, sizeof *taken);
+    st_code code = taken ? ST_OK : st_fail_memory(error, "screening");
+    for (size_t i = 0; i < count && code == ST_OK; i++)
+        code = run_want(run, &problem->candidates[indexes[i]], error);
+    for (size_t left = count; left && code == ST_OK && !run_interrupted(run);) {
+        chunk these = {.count = 0};
+        code = run_pump(run, 0, error);
+        if (code == ST_OK)
+            gather_some(run, problem, indexes, count, taken, &these);
+        if (code == ST_OK && !these.count) {
+            double start = st_clock_seconds();
+            run_progress(run, problem, "compile", problem->done, problem->candidate_count);
+            code = run_pump(run, 0.5, error);
+            *waited += st_clock_seconds() - start;
+            continue;
+        }
+        left -= these.count;
+        if (code == ST_OK)
+            code = screen_chunk(run, problem, &these, (*number)++, error);
+    }
+    st_free(taken);
+    return code;
+}
+
 st_code run_screen(st_run *run, run_problem *problem, st_error *error)
 {
+    const st_strategy_row *strategy = st_strategy_find(run->options->strategy);
+    if (strategy && strategy->adaptive)
+        return run_search(run, problem, error);
     bool *taken = st_calloc(problem->candidate_count, sizeof *taken);
     if (!taken)
         return st_fail_memory(error, "screening");

@@ -40,6 +40,8 @@ static st_code prepare_device(st_run *run, st_device_row *row, st_error *error)
     if (st_link_speed(run->timing, &row->read_gbs, &row->copy_gbs, &trouble, &why) != ST_OK ||
         trouble != ST_TROUBLE_NONE)
         run_note(run, "the memory's speed could not be measured: %s", why.what);
+    run->read_gbs = row->read_gbs;
+    run->copy_gbs = row->copy_gbs;
     json_t *facts = st_device_facts_encode(device);
     st_text text;
     st_text_init(&text);
@@ -99,6 +101,8 @@ static st_code resume_key(st_run *run, char out[ST_HASH_TEXT], st_error *error)
     st_hash_number(hash, (int64_t)options->seed);
     st_hash_number(hash, (int64_t)(options->budget_seconds * 1000));
     st_hash_number(hash, (int64_t)options->budget_candidates);
+    if (options->no_history)
+        st_hash_field(hash, "no history");
     st_hash_text(hash, out);
     st_hash_free(hash);
     return ST_OK;
@@ -113,6 +117,7 @@ static st_code resume_session(st_run *run, const char *key, st_error *error)
     st_code code = st_store_session_resume(run->store, key, &old, &running, &why);
     if (code == ST_OK) {
         run->session = old.key;
+        run->session_began_ms = old.started_ms;
         run->result->resumed = true;
         snprintf(run->result->session_id, sizeof run->result->session_id, "%s", old.id);
         st_session_row_release(&old);
@@ -146,6 +151,7 @@ static st_code begin_session(st_run *run, const char *key, st_error *error)
     if (code == ST_OK)
         code = st_store_session_claim(run->store, session.id, &mine, error);
     run->session = session.key;
+    run->session_began_ms = session.started_ms;
     snprintf(run->result->session_id, sizeof run->result->session_id, "%s", session.id);
     return code;
 }
@@ -239,8 +245,7 @@ st_code run_store_problem(st_run *run, run_problem *problem, st_error *error)
     return code;
 }
 
-// Resident warps of the first launch as a share of what an SM holds.
-static double occupancy(const st_run *run, const run_candidate *candidate)
+double run_occupancy(const st_run *run, const run_candidate *candidate)
 {
     if (candidate->first.blocks_per_sm < 0 || !candidate->first_block || run->device.threads_per_sm <= 0)
         return NAN;
@@ -263,7 +268,7 @@ st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *ca
                             .static_smem = candidate->first.static_smem,
                             .dynamic_smem = candidate->kernels.count ? (int)candidate->first_smem : -1,
                             .blocks_per_sm = candidate->first.blocks_per_sm,
-                            .occupancy = occupancy(run, candidate),
+                            .occupancy = run_occupancy(run, candidate),
                             .deterministic = candidate->kernels.count ? candidate->deterministic : -1,
                             .compile_seconds = program->class_count
                                                    ? program->compiled.seconds / (double)program->class_count
@@ -275,9 +280,12 @@ st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *ca
     if (code == ST_OK)
         code = st_store_configuration(run->store, run->tmpl->family, st_text_string(&text),
                                       &row.configuration_key, error);
+    bool before = candidate->key != 0;
     if (code == ST_OK)
         code = st_store_candidate(run->store, &row, error);
     candidate->key = row.key;
+    if (code == ST_OK)
+        run_finished(run, problem, candidate, st_text_string(&text), before);
     st_free(row.detail);
     st_text_release(&text);
     return code;
@@ -317,13 +325,13 @@ st_code run_store_end(st_run *run, bool finished, st_error *error)
         json_object_set_new(outcomes, st_outcome_name((st_outcome)i),
                             json_integer((json_int_t)run->result->outcomes[i]));
     json_t *summary = json_pack(
-        "{s:o, s:f, s:{s:f, s:f, s:f, s:f}, s:I, s:o, s:s, s:f, s:I, s:f}", "outcomes", outcomes, "seconds",
+        "{s:o, s:f, s:{s:f, s:f, s:f, s:f}, s:I, s:o, s:s, s:f, s:I, s:f, s:I}", "outcomes", outcomes, "seconds",
         st_clock_seconds() - run->started, "phases", "compile_cpu", run->compile_seconds, "screen",
         run->screen_seconds, "finals", run->finals_seconds, "profile", run->profile_seconds,
         "throttled_samples", (json_int_t)run->throttled_samples, "other_processes",
         run->other_processes < 0 ? json_null() : json_integer(run->other_processes), "counters",
         run->result->counters, "tick_ns", st_link_tick_ns(run->timing), "compile_processes", (json_int_t)st_pool_processes(run->pool),
-        "longest_store_wait", st_store_longest_wait(run->store));
+        "longest_store_wait", st_store_longest_wait(run->store), "allowed", (json_int_t)run->allowed);
     st_text text;
     st_text_init(&text);
     if (summary)
@@ -358,6 +366,8 @@ static st_code take_measurement(void *context, const st_measurement_row *row, st
             continue;
         }
         run_series *series = &at->candidate->series[cache];
+        if (strcmp(row->phase, "screen") == 0 && cache == COLD)
+            at->candidate->screen_ns = row->median_ns;
         if (row->round + 1 > series->rounds) {
             series->rounds = row->round + 1;
             series->median_ns = row->median_ns;
@@ -391,7 +401,11 @@ static st_code take_candidate(void *context, const st_candidate_row *row, const 
         candidate->deterministic = row->deterministic == 1;
         candidate->first = (st_loaded_kernel){row->registers, row->local_bytes, row->static_smem, -1,
                                               row->blocks_per_sm};
+        if (row->occupancy > 0 && row->blocks_per_sm > 0)
+            candidate->first_block = (uint32_t)lround(row->occupancy * (double)run->device.threads_per_sm / row->blocks_per_sm);
+        candidate->first_smem = row->dynamic_smem > 0 ? (uint32_t)row->dynamic_smem : 0;
         run->result->outcomes[outcome]++;
+        problem->outcomes[outcome]++;
         run->result->resumed_candidates++;
         problem->failed += outcome != ST_OUTCOME_CORRECT;
         resuming context_of = {run, problem, candidate};

@@ -14,6 +14,7 @@
 
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
+#include "tuner/t1.h"
 #include "tuner/template_internal.h"
 
 #include <dirent.h>
@@ -263,14 +264,13 @@ static st_code hash_template(st_template *t, st_error *error) {
     return ST_OK;
 }
 
-static st_template *new_template(const char *path, const char *text, size_t length) {
+static st_template *new_template(const char *path, const char *beside, const char *text, size_t length) {
     st_template *t = st_calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    const char *slash = strrchr(path, '/');
+    const char *slash = strrchr(beside, '/');
     t->path = st_strdup(path);
-    t->folder =
-        slash ? st_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : st_strdup(".");
+    t->folder = slash ? st_strndup(beside, slash == beside ? 1 : (size_t)(slash - beside)) : st_strdup(".");
     t->text = st_strndup(text, length);
     t->text_length = length;
     t->slot_blocks_per_sm = t->slot_size_of_type = t->slot_is_float = -1;
@@ -284,8 +284,13 @@ static st_template *new_template(const char *path, const char *text, size_t leng
 
 st_code st_template_parse(const char *path, const char *text, size_t length, st_template **out,
                           st_error *error) {
+    return st_template_parse_beside(path, path, text, length, out, error);
+}
+
+st_code st_template_parse_beside(const char *path, const char *beside, const char *text, size_t length,
+                                 st_template **out, st_error *error) {
     *out = NULL;
-    st_template *t = new_template(path, text, length);
+    st_template *t = new_template(path, beside, text, length);
     if (!t)
         return st_fail_memory(error, "reading the template");
     st_loader loader = {.tmpl = t, .error = error};
@@ -329,6 +334,8 @@ static st_code check_files(const st_template *t, const char *what, const st_step
 st_code st_template_load(const char *path, st_template **out, st_error *error) {
     st_text text;
     *out = NULL;
+    if (st_t1_is_file(path))
+        return st_t1_load(path, out, error);
     st_text_init(&text);
     st_code code = st_text_read_file(&text, path, error);
     if (!code)
@@ -349,6 +356,27 @@ st_code st_template_load(const char *path, st_template **out, st_error *error) {
 // --- finding by name
 // ---------------------------------------------------------------------------------------------
 
+// ST_NOTHING: none.
+static st_code find_shipped(const char *name, st_text *path, st_error *error) {
+    char *relative = st_format("templates/%s.cu", name);
+    st_code code = relative ? st_paths_shipped(relative, path, error)
+                            : st_fail_memory(error, "looking for a template");
+    st_free(relative);
+    return code == ST_NOTHING ? st_template_example(name, path, error) : code;
+}
+
+st_code st_template_example(const char *name, st_text *path, st_error *error) {
+    st_code code = st_paths_shipped("templates", path, error);
+    if (code == ST_OK)
+        st_text_addf(path, "/examples/%s%s", name, *name ? ".cu" : "");
+    if (code == ST_OK && path->failed)
+        return st_fail_memory(error, "looking for a template");
+    if (code == ST_OK && access(st_text_string(path), R_OK) == 0)
+        return ST_OK;
+    st_text_clear(path);
+    return code == ST_OK ? st_fail(error, ST_NOTHING, NULL, "no example is named `%s`", name) : code;
+}
+
 // True for NAME.cu with a family in it: support code lies in the same folder.
 static bool is_template_file(const char *folder, const char *file) {
     size_t length = strlen(file);
@@ -364,26 +392,33 @@ static bool is_template_file(const char *folder, const char *file) {
     return is;
 }
 
-static st_code unknown_family(const char *name, st_error *error) {
-    st_text folder, list;
-    char nearest[64] = "";
-    st_text_init(&folder);
-    st_text_init(&list);
-    DIR *directory = NULL;
-    if (st_paths_shipped("templates", &folder, NULL) == ST_OK)
-        directory = opendir(st_text_string(&folder));
+// Adds the families of a folder to `list`; *nearest: the first that may be meant by `name`.
+static void list_folder(const char *name, const char *folder, char nearest[64], st_text *list) {
+    DIR *directory = opendir(folder);
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        if (!is_template_file(st_text_string(&folder), entry->d_name))
+        if (!is_template_file(folder, entry->d_name))
             continue;
         char family[64];
         snprintf(family, sizeof family, "%.*s", (int)strlen(entry->d_name) - 3, entry->d_name);
         const char *candidate = family;
         if (!*nearest && st_text_nearest(name, &candidate, 1) == 0)
-            snprintf(nearest, sizeof nearest, "%s", family);
-        st_text_addf(&list, " %s", family);
+            snprintf(nearest, 64, "%s", family);
+        st_text_addf(list, " %s", family);
     }
     if (directory)
         closedir(directory);
+}
+
+static st_code unknown_family(const char *name, st_error *error) {
+    st_text folder, list;
+    char nearest[64] = "";
+    st_text_init(&folder);
+    st_text_init(&list);
+    if (st_paths_shipped("templates", &folder, NULL) == ST_OK)
+        list_folder(name, st_text_string(&folder), nearest, &list);
+    st_text_clear(&folder);
+    if (st_template_example("", &folder, NULL) == ST_OK)
+        list_folder(name, st_text_string(&folder), nearest, &list);
     char remedy[400];
     if (*nearest)
         snprintf(remedy, sizeof remedy, "Did you mean `%s`?", nearest);
@@ -399,20 +434,17 @@ static st_code unknown_family(const char *name, st_error *error) {
 st_code st_template_find(const char *name, st_template **out, st_error *error) {
     size_t length = strlen(name);
     *out = NULL;
-    if (strchr(name, '/') || (length > 3 && strcmp(name + length - 3, ".cu") == 0))
+    if (strchr(name, '/') || (length > 3 && strcmp(name + length - 3, ".cu") == 0) || st_t1_is_file(name))
         return st_template_load(name, out, error);
     if (!st_is_name(name))
         return unknown_family(name, error);
     st_text path;
     st_text_init(&path);
-    char *relative = st_format("templates/%s.cu", name);
-    st_code code = relative ? st_paths_shipped(relative, &path, error)
-                            : st_fail_memory(error, "looking for a template");
+    st_code code = find_shipped(name, &path, error);
     if (!code)
         code = st_template_load(st_text_string(&path), out, error);
     else if (code == ST_NOTHING)
         code = unknown_family(name, error);
-    st_free(relative);
     st_text_release(&path);
     return code;
 }

@@ -52,7 +52,8 @@
 //                                      configuration gave.
 //                                      float outputs are held to PRIMITIVES' bound with the height of the
 //                                      summation tree, exact data bit by bit. Without `height`: bit by bit
-//                                      always, or relative `tolerance` (1e-5) for users' kernels.
+//                                      always, or relative `tolerance` (1e-5) for users' kernels: a share of
+//                                      what is expected, or of the magnitude, on all data.
 //   bytes  EXPRESSION                  moved by one run, for GB/s
 //   host_args BUFFER|AXIS|SCALAR,… [when E]
 //                                      order in the header's host function (default: inputs, outputs,
@@ -179,7 +180,7 @@ typedef struct st_step {
 typedef struct st_compare {
     int output, expected, magnitude; // buffers; expected -1: the default's output, magnitude -1: none
     st_expression *height;           // NULL: exact
-    double tolerance;                // relative; 0: none
+    double tolerance;                // a share of the magnitude, or without one of what is expected; 0: none
     st_expression *when;             // NULL: always
 } st_compare;
 
@@ -236,14 +237,20 @@ int st_template_parameter(const st_template *tmpl, const char *name); // index o
 int st_template_axis(const st_template *tmpl, const char *name);
 int st_template_buffer(const st_template *tmpl, const char *name);
 int st_template_scalar(const st_template *tmpl, const char *name);
-// Finds the shipped template of a family ("reduce"), or takes `name` as a path when it has a slash or
-// ends in .cu.
+// The path of a shipped example's template, of "" that of their folder, in `path`, which is empty before, and also
+// when there is none (ST_NOTHING).
+st_code st_template_example(const char *name, st_text *path, st_error *error);
+// Finds the shipped template of a family ("reduce") or of an example, or takes `name` as a path when it has a
+// slash or ends in .cu.
 st_code st_template_find(const char *name, st_template **out, st_error *error);
 // The files that the text includes with "…", directly and indirectly: names and texts, for NVRTC, the
 // hash and the header. Owned by the caller (release frees).
 typedef struct st_include { char *name, *path, *text; } st_include;
 typedef struct st_includes { st_include *items; size_t count, capacity; } st_includes;
 st_code st_template_includes(const st_template *tmpl, st_includes *out, st_error *error);
+// The same for a text that belongs to the template and lies in `folder`: a reference.
+st_code st_template_includes_of(const st_template *tmpl, const char *folder, const char *text, st_includes *out,
+                                st_error *error);
 void st_includes_release(st_includes *includes);
 
 // --- a problem: one value for each axis --------------------------------------------------------------

@@ -148,8 +148,13 @@ static st_code scan(const st_template *t, const char *folder, const char *text, 
 }
 
 st_code st_template_includes(const st_template *tmpl, st_includes *out, st_error *error) {
+    return st_template_includes_of(tmpl, tmpl->folder, tmpl->text, out, error);
+}
+
+st_code st_template_includes_of(const st_template *tmpl, const char *folder_of_text, const char *text,
+                                st_includes *out, st_error *error) {
     memset(out, 0, sizeof *out);
-    st_code code = scan(tmpl, tmpl->folder, tmpl->text, out, error);
+    st_code code = scan(tmpl, folder_of_text, text, out, error);
     for (size_t i = 0; !code && i < out->count; i++) { // grows while it is walked
         const char *slash = strrchr(out->items[i].path, '/');
         char *folder = slash ? st_strndup(out->items[i].path, (size_t)(slash - out->items[i].path))

@@ -21,6 +21,10 @@ st_code st_directives_read(const char *path, const char *text, size_t length, st
                            st_error *error);
 void st_directives_release(st_directives *directives);
 
+// st_template_parse of a text whose own files lie beside `beside` (t1.c: the kernel's file).
+st_code st_template_parse_beside(const char *path, const char *beside, const char *text, size_t length,
+                                 st_template **out, st_error *error);
+
 // --- one loading
 // -------------------------------------------------------------------------------------------
 typedef struct st_loader {

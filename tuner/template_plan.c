@@ -337,7 +337,10 @@ st_code st_read_compare(st_loader *loader) {
                               "absolute values.",
                               "`height` needs a magnitude buffer");
     const char *tolerance = code ? NULL : st_fields_get(&fields, "tolerance");
-    if (tolerance)
+    if (tolerance && height)
+        code = st_loader_fail(loader, "Keep one of them.", "`height` and `tolerance` are two bounds for `%s`",
+                              fields.head);
+    else if (tolerance)
         code = read_tolerance(loader, tolerance, &compare->tolerance);
     if (!code)
         code = read_when(loader, &fields, &compare->when);

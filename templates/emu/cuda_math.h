@@ -489,35 +489,50 @@ SIMTUNE_EMU_INLINE double __ddiv_rn(double x, double y) {
 SIMTUNE_EMU_INLINE double __fma_rn(double x, double y, double z) {
     return fma(x, y, z);
 }
+// The fast forms are as far off as CUDA's programming guide says that they may be (appendix on
+// mathematical functions), so that a kernel that cannot bear it is found here too: sine and cosine
+// keep 2^-21.4 within -pi ... pi and lose what the argument's product with 1 / 2 pi is rounded by
+// beyond, exponentials what the product with log2(e) is, logarithms keep 2^-21.4 around 1.
+SIMTUNE_EMU_INLINE float simtune_emu_coarse(double x) {
+    return (float)(rint(x * 4194304.0) * (1.0 / 4194304.0));
+}
+SIMTUNE_EMU_INLINE double simtune_emu_turns(float x) {
+    return (double)(x * 0.15915494f) * 6.283185307179586;
+}
 SIMTUNE_EMU_INLINE float __fdividef(float x, float y) {
-    return x / y;
+    float size = fabsf(y);
+    return size > 8.507059173e37f && size < __builtin_inff() ? x * 0.0f : x / y;
 }
 SIMTUNE_EMU_INLINE float __expf(float x) {
-    return expf(x);
+    return exp2f(x * 1.44269504f);
 }
 SIMTUNE_EMU_INLINE float __exp10f(float x) {
-    return powf(10.0f, x);
-}
-SIMTUNE_EMU_INLINE float __logf(float x) {
-    return logf(x);
+    return exp2f(x * 3.32192809f);
 }
 SIMTUNE_EMU_INLINE float __log2f(float x) {
-    return log2f(x);
+    return x >= 0.5f && x <= 2.0f ? simtune_emu_coarse(log2((double)x)) : log2f(x);
+}
+SIMTUNE_EMU_INLINE float __logf(float x) {
+    return __log2f(x) * 0.693147182f;
 }
 SIMTUNE_EMU_INLINE float __log10f(float x) {
-    return log10f(x);
+    return __log2f(x) * 0.301029996f;
 }
 SIMTUNE_EMU_INLINE float __sinf(float x) {
-    return sinf(x);
+    return simtune_emu_coarse(sin(simtune_emu_turns(x)));
 }
 SIMTUNE_EMU_INLINE float __cosf(float x) {
-    return cosf(x);
+    return simtune_emu_coarse(cos(simtune_emu_turns(x)));
+}
+SIMTUNE_EMU_INLINE void __sincosf(float x, float *s, float *c) {
+    *s = __sinf(x);
+    *c = __cosf(x);
 }
 SIMTUNE_EMU_INLINE float __tanf(float x) {
-    return tanf(x);
+    return __sinf(x) / __cosf(x);
 }
 SIMTUNE_EMU_INLINE float __powf(float x, float y) {
-    return powf(x, y);
+    return exp2f(y * __log2f(x));
 }
 SIMTUNE_EMU_INLINE float __saturatef(float x) {
     return x >= 0.0f ? (x <= 1.0f ? x : 1.0f) : 0.0f;

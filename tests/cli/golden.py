@@ -68,7 +68,7 @@ def ship(share):
     (share / "db/history").mkdir(parents=True)
     for path in (ROOT / "templates").iterdir():
         other = path.suffix == ".cu" and path.name != "reduce.cu" and "simtune: family" in path.read_text()
-        if not other:
+        if not other and path.name != "examples":
             (templates / path.name).symlink_to(path)
 
 

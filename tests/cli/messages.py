@@ -28,13 +28,15 @@ ALSO = {"tuner/base/options.c", "tuner/base/file.c", "tuner/base/paths.c", "db/o
 # Beginning of the message → why no command line without a GPU prints it. To add one: a line, and a good reason.
 WITHOUT_CASE = {
     "this program was built without the backend": "every build has both backends",
-    "\r\x1b[K[%zu/%zu] %s: %s": "progress, for terminals alone",
     "\r\x1b[K%lld of %lld candidates": "progress, for terminals alone",
     "note: no header: it is made from the usual data": "after a run on a GPU",
     "%s is neither beside the program": "a program that was built here finds the source tree",
+    "session %.12s has lost what it says of": "a store whose rows contradict each other",
+    "/dev/null cannot be opened": "every system has one",
     "%s changed while it was read": "another program writes it at that moment",
     "cannot compress a row": "zlib fails without memory alone",
     "a row for %s is larger than 2 GiB": "nobody waits for that",
+    "%zu of %zu rows of %s are worse than": "times decide, and those of the emulated device tell nothing",
     "cannot read the store": "a disk fails",
     "the store %s: a row of %s refers to a row": "while migrating, and there is one schema so far",
 }
@@ -90,8 +92,9 @@ def literals(argument):
 def messages_of(source):
     """(line, format) of each message that the file can print."""
     text = without_comments(source.read_text())
-    for match in re.finditer(r"\b(st_fail|st_loader_fail|fprintf|run_note)\(", text):
+    for match in re.finditer(r"\b(st_fail|st_loader_fail|fprintf|st_cli_tell|run_note)\(", text):
         call = arguments(text, match.end() - 1)
+        call = call[1:] if match[1] == "st_cli_tell" else call
         if match[1] == "st_fail":
             formats = literals(call[3]) if len(call) > 3 else []
         elif match[1] in AT:

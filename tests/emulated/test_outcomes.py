@@ -51,6 +51,18 @@ class Planted(harness.Case):
                              {"BLOCK=64 KIND=plain": "correct", "BLOCK=128 KIND=plain": "correct",
                               "BLOCK=64 KIND=crash": "crash", "BLOCK=128 KIND=crash": "crash"}, str(result))
 
+    def test_a_winner_is_tried_over_other_datas_leftovers_and_on_many_tiles(self):
+        # What exact and random data at the tuned size do not show: each fault has a run of its own, where it is the
+        # only candidate beside the default, and costs it the win.
+        for fault, words in (("stale", "after a call with other data"), ("carry", "n=1048831")):
+            place = self.place()
+            result = place.tune("sly", "--set", f"FAULT={fault}")
+            outcome, detail = place.outcomes()[f"FAULT={fault}"]
+            self.assertEqual(outcome, "wrong", str(result))
+            self.assert_says(detail, f"^at .*{words}")
+        place = self.place()
+        self.assert_code(place.tune("sly", "--set", "FAULT=none"), 0)
+
     def test_a_buffer_changed_in_place_is_made_anew_for_each_run(self):
         place = self.place()
         result = place.tune("in_place")

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/emulated_kernels/families.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 // To add a family: a row, and a file expect_NAME.c.
-const family *const families[] = {&family_reduce, &family_scan, &family_compact, &family_segreduce,
-                                  NULL};
+const family *const families[] = {&family_reduce,    &family_scan,    &family_compact, &family_segreduce,
+                                  &family_fma_chain, &family_special, &family_particles, NULL};
 
 const family *family_of(const char *name)
 {
@@ -13,6 +15,14 @@ const family *family_of(const char *name)
         if (strcmp(families[i]->name, name) == 0)
             return families[i];
     return NULL;
+}
+
+// The examples lie in a folder of their own.
+void family_path(const char *name, char path[512])
+{
+    snprintf(path, 512, SIMTUNE_SOURCE_FOLDER "/templates/%s.cu", name);
+    if (access(path, R_OK) != 0)
+        snprintf(path, 512, SIMTUNE_SOURCE_FOLDER "/templates/examples/%s.cu", name);
 }
 
 size_t family_add_run(const kernels *of, kernels_run *out, size_t count, size_t capacity,

@@ -26,10 +26,12 @@ typedef struct family {
 } family;
 
 const family *family_of(const char *name); // NULL: unknown
+void family_path(const char *name, char path[512]); // its template
 // The names of all that this folder knows, with NULL at the end.
 extern const family *const families[];
 
-extern const family family_reduce, family_scan, family_compact, family_segreduce;
+extern const family family_reduce, family_scan, family_compact, family_segreduce,
+    family_fma_chain, family_special, family_particles;
 
 // --- for the families' files -----------------------------------------------------------------------
 // Adds a run of these sizes (an axis that the family lacks is ignored) unless it is there already.

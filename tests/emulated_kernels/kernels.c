@@ -370,12 +370,13 @@ st_code kernels_compute(kernels *of, size_t config, const kernels_run *run, char
                         char detail[600], st_error *error)
 {
     run_work work = {.of = of};
+    const st_type *type = st_problem_type(of->tmpl, &of->problem);
     verdict[0] = detail[0] = 0;
     work.data = (kernels_case){.of = of,
                                .run = run,
                                .config = &of->configs[config],
                                .problem = of->problem,
-                               .type = st_problem_type(of->tmpl, &of->problem)->id};
+                               .type = type ? type->id : ST_F32}; // a family without a type axis
     for (size_t a = 0; a < of->tmpl->axis_count; a++)
         if (of->tmpl->axes[a].kind == ST_AXIS_SIZE)
             work.data.problem.value[a] = run->size[a];

@@ -137,7 +137,7 @@ static st_code run_all(const char *name, size_t slice, size_t slices, bool kinds
     covering_choice *choices = NULL;
     size_t count = 0, kept = 0;
     char path[512];
-    snprintf(path, sizeof path, SIMTUNE_SOURCE_FOLDER "/templates/%s.cu", name);
+    family_path(name, path);
     st_code code = st_template_load(path, &tmpl, error);
     double start = st_clock_seconds();
     if (!code)

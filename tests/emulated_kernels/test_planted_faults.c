@@ -267,11 +267,12 @@ int main(int argc, char **argv)
     st_template *tmpl = NULL;
     char path[512];
     if (argc < 3) {
-        printf("usage: test_planted_faults FAMILY LEAST [TITLE]\n");
+        printf("usage: test_planted_faults FAMILY LEAST [TITLE | --half]     --half: every other fault\n");
         return 2;
     }
-    const char *wanted = argc > 3 ? argv[3] : NULL;
-    snprintf(path, sizeof path, SIMTUNE_SOURCE_FOLDER "/templates/%s.cu", argv[1]);
+    bool half = argc > 3 && strcmp(argv[3], "--half") == 0;
+    const char *wanted = argc > 3 && !half ? argv[3] : NULL;
+    family_path(argv[1], path);
     st_json_setup();
     setvbuf(stdout, NULL, _IOLBF, 0);
     double start = st_clock_seconds();
@@ -283,6 +284,9 @@ int main(int argc, char **argv)
         st_template_free(tmpl);
         return 1;
     }
+    for (size_t i = 0; half && 2 * i < count; i++)
+        list[i] = list[2 * i];
+    count = half ? (count + 1) / 2 : count;
     printf("%-78s caught by\n", "fault");
     for (size_t i = 0; i < count; i++)
         if (!wanted || strstr(list[i].title, wanted)) {

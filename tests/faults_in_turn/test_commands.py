@@ -92,6 +92,9 @@ class Commands(harness.Case):
     def test_show(self):
         self.in_turn(("show", self.candidate))
 
+    def test_explain(self):
+        self.in_turn(("explain", self.candidate))
+
     def test_repro(self):
         self.in_turn(("repro", self.candidate, "-o", "repro.cu"), makes="repro.cu")
 

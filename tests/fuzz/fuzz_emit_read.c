@@ -7,6 +7,8 @@
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/emit.h"
+#include "tuner/gpu/device_class.h"
+#include "tuner/header_program.h"
 
 #include <string.h>
 
@@ -42,6 +44,36 @@ static void check_choice(const st_choice *choice)
     st_text_release(&text);
 }
 
+// As a program (header_program.h) the header has kernels for each row, and takes a row of its class for each problem.
+static void check_program(const char *path, const st_choice *choices, size_t count)
+{
+    st_header_program *header = NULL;
+    st_error error = {0};
+    st_code code = st_header_open(tmpl, path, &header, &error);
+    FUZZ_MUST(code == ST_OK && !st_header_is_edited(header), "our own header is no program: %s", error.what);
+    for (size_t i = 0; i < count; i++) {
+        st_device_facts facts;
+        if (st_device_class_facts(choices[i].device_class, -1, &facts, NULL) != ST_OK)
+            continue;
+        for (size_t f = 0; f < st_header_function_count(header); f++) {
+            st_header_row row;
+            char **names;
+            size_t name_count;
+            if (st_header_choose(header, f, &facts, &choices[i].problem, &row, NULL) != ST_OK)
+                continue; // its constraints do not hold there
+            FUZZ_MUST(row.is_default || !row.exact || row.choice->device_class.cc == facts.cc, "a row of another class");
+            code = st_header_kernels(header, &row, &names, &name_count, &error);
+            FUZZ_MUST(code == ST_OK && name_count == 4, "a row without kernels: %s", error.what);
+            for (size_t n = 0; n < name_count; n++) {
+                FUZZ_MUST(strstr(names[n], st_header_space(header)) == names[n], "the kernel %s", names[n]);
+                st_free(names[n]);
+            }
+            st_free(names);
+        }
+    }
+    st_header_close(header);
+}
+
 // A header of these rows, if it can be made, holds them (equal ones once), and what is read from it makes the
 // same header.
 static void check_header(const st_choice *choices, size_t count)
@@ -66,6 +98,7 @@ static void check_header(const st_choice *choices, size_t count)
         FUZZ_MUST(text.length == second.length && memcmp(text.data, second.data, text.length) == 0,
                   "what was read makes another header");
         st_free(again);
+        check_program(path, choices, count);
     }
     st_text_release(&second);
     st_text_release(&text);
@@ -87,6 +120,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_MUST(st_emit_read(tmpl, path, &h200, &others, &other_count, NULL) == code &&
                   other_count <= count,
               "without one class there are more rows, or an error");
+    st_header_program *program = NULL;
+    st_error of_program = {0};
+    code = st_header_open(tmpl, path, &program, &of_program);
+    FUZZ_MUST(code == ST_OK || strstr(of_program.what, path) || strstr(of_program.what, tmpl->path) || count,
+              "the message names no file: %s", of_program.what);
+    st_header_close(program);
     for (size_t i = 0; i < count; i++)
         check_choice(&choices[i]);
     if (count && count <= 16)

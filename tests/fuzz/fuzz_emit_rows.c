@@ -29,7 +29,7 @@ static void check_id(const char *id)
     FUZZ_MUST(!*id || (strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32), "%s is no id", id);
 }
 
-static st_code check_row(void *context, const st_emit_row *row, st_error *error)
+static st_code check_row(void *context, const st_provenance_row *row, st_error *error)
 {
     (void)error;
     ++*(size_t *)context;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the assembler says of a kernel (st_compile_kernel_facts). The input: the kernel's name on a line,
-// then the log.
+// What the assembler says of a kernel (st_compile_kernel_facts), and kernels by a part of their names (st_nvcc_symbol).
+// The input: the kernel's name on a line, then the log.
 #include "tests/fuzz/fuzz.h"
 
+#include "tuner/base/memory.h"
 #include "tuner/gpu/compile.h"
+#include "tuner/gpu/nvcc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_MUST(!known || strstr(log, name), "it knows a kernel of which the log does not speak");
     FUZZ_MUST(!st_compile_kernel_facts(NULL, name, &registers, &spills, &smem) && registers == -1,
               "no log says something");
+    char *const parts[] = {name, NULL};
+    bool failed;
+    char *symbol = st_nvcc_symbol(log, parts, &failed);
+    FUZZ_MUST(!failed && (!symbol || (strstr(symbol, name) && strstr(log, symbol) && !strpbrk(symbol, "'\n"))),
+              "a symbol that is none");
+    FUZZ_MUST(symbol || !known || strchr(name, '\''), "a kernel that has facts has no symbol");
+    st_free(symbol);
     free(name);
     free(log);
     return 0;

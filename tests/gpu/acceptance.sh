@@ -324,7 +324,7 @@ import subprocess
 import sys
 
 mine, theirs = pty.openpty()
-child = subprocess.Popen(sys.argv[1:], stderr=theirs, stdout=subprocess.DEVNULL)
+child = subprocess.Popen(sys.argv[1:], stderr=theirs, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm"})
 os.close(theirs)
 text = b""
 while True:

@@ -17,8 +17,8 @@ LAW = {
     "cupti": ["base"],
     "gpu": ["base", "templates/emu/abi.h"],  # between the emulated device and the code it runs
     "worker": ["base", "gpu", "cupti"],
-    "tuner": ["base", "gpu", "tuner/worker/messages.h", "cupti/counters.h", "db"],
-    "reports": ["base", "db", "cupti/counters.h"],
+    "tuner": ["base", "gpu", "tuner/worker/messages.h", "cupti/counters.h", "cupti/advice.h", "db"],
+    "reports": ["base", "db", "cupti/counters.h", "cupti/advice.h"],
     "cli": ["base", "db", "cupti", "gpu", "worker", "tuner", "reports"],
 }
 # Longest first: tuner/base before tuner.

@@ -6,6 +6,7 @@
 //
 //     test_nvrtc_variants [ARCH …]             only these: 90 100
 //     test_nvrtc_variants --every N ARCH …     of each architecture every N-th program, of the next ones others
+//     test_nvrtc_variants --family NAME …      one family
 #include "tests/covering/covering.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/json.h"
@@ -123,23 +124,29 @@ static st_code submit(arch_work *work, size_t first, size_t end, st_error *error
 
 static long every = 1, phase; // which programs are compiled
 
+// Where the program that begins with choice `first` ends.
+static size_t program_end(const arch_work *work, size_t first)
+{
+    size_t most = work->tmpl->is_config ? CONFIGS_A_PROGRAM : 1, end = first;
+    while (end < work->choice_count && end - first < most && work->choices[end].kind == work->choices[first].kind)
+        end++;
+    return end;
+}
+
+// Of each family and architecture at least one program, however few there are.
 static st_code submit_all(arch_work *work, st_error *error)
 {
-    long number = phase++;
+    long number = phase++, programs = 0;
     st_code code = ST_OK;
     work->programs = st_calloc(work->choice_count + 1, sizeof *work->programs);
     if (!work->programs)
         return st_fail_memory(error, "compiling variants");
-    size_t most = work->tmpl->is_config ? CONFIGS_A_PROGRAM : 1;
-    for (size_t i = 0; i < work->choice_count && !code;) {
-        size_t end = i;
-        while (end < work->choice_count && end - i < most &&
-               work->choices[end].kind == work->choices[i].kind)
-            end++;
-        if (number++ % every == 0)
-            code = submit(work, i, end, error);
-        i = end;
-    }
+    for (size_t i = 0; i < work->choice_count; i = program_end(work, i))
+        programs++;
+    long step = every < programs ? every : programs > 0 ? programs : 1;
+    for (size_t i = 0; i < work->choice_count && !code; i = program_end(work, i))
+        if (number++ % step == 0)
+            code = submit(work, i, program_end(work, i), error);
     return code;
 }
 
@@ -245,17 +252,15 @@ static bool run_arch(const st_template *tmpl, st_pool *pool, int cc)
 
 // --- families ------------------------------------------------------------------------------------
 
-// The shipped files that hold a family: those that say so.
-static size_t list_families(char paths[MOST_FAMILIES][512])
+// The files of a folder that hold a family: those that say so. `count` are there already; returns how many then.
+static size_t add_families(const char *name, char paths[MOST_FAMILIES][512], size_t count)
 {
-    size_t count = 0;
-    DIR *folder = opendir(SIMTUNE_SOURCE_FOLDER "/templates");
+    DIR *folder = opendir(name);
     for (struct dirent *entry; folder && (entry = readdir(folder)) && count < MOST_FAMILIES;) {
         st_text text;
         st_text_init(&text);
         size_t length = strlen(entry->d_name);
-        snprintf(paths[count], sizeof paths[count], "%s/templates/%.200s", SIMTUNE_SOURCE_FOLDER,
-                 entry->d_name);
+        snprintf(paths[count], sizeof paths[count], "%.300s/%.200s", name, entry->d_name);
         if (length > 3 && strcmp(entry->d_name + length - 3, ".cu") == 0 &&
             st_text_read_file(&text, paths[count], NULL) == ST_OK &&
             strstr(st_text_string(&text), "// simtune: family "))
@@ -299,9 +304,13 @@ int main(int argc, char **argv)
                error.remedy);
         return SKIPPED;
     }
-    int first = argc > 2 && strcmp(argv[1], "--every") == 0 ? 3 : 1;
-    if (first == 3)
-        every = atol(argv[2]);
+    int first = 1;
+    const char *only = ""; // all
+    for (; first + 1 < argc && argv[first][0] == '-'; first += 2)
+        if (strcmp(argv[first], "--every") == 0)
+            every = atol(argv[first + 1]);
+        else
+            only = argv[first + 1];
     if (every < 1)
         return 2;
     for (int i = first; i < argc; i++)
@@ -314,14 +323,18 @@ int main(int argc, char **argv)
         printf("%s\n", error.what);
         return 1;
     }
-    size_t families = list_families(paths);
+    size_t families = add_families(SIMTUNE_SOURCE_FOLDER "/templates", paths, 0);
+    families = add_families(SIMTUNE_SOURCE_FOLDER "/templates/examples", paths, families);
     bool right = families > 0 && arch_count > 0;
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "/%s%s", only, *only ? ".cu" : "");
     printf("%s, %zu architectures, one of %ld programs\n", version, arch_count, every);
     printf("%-10s %-7s %8s %8s %8s %11s %9s %9s %8s %6s %6s  %s\n", "family", "arch", "configs",
            "programs", "kernels", "pairs", "registers", "spilling", "bytes", "choose", "s",
            "spills most");
     for (size_t f = 0; f < families; f++)
-        right &= run_family(paths[f], pool, archs, arch_count);
+        if (strstr(paths[f], wanted))
+            right &= run_family(paths[f], pool, archs, arch_count);
     st_pool_close(pool);
     struct rusage used = {0};
     getrusage(RUSAGE_CHILDREN, &used);

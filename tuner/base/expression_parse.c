@@ -64,7 +64,7 @@ static bool take(st_parser *p, const char *symbol) {
 st_expression *st_parser_node(st_parser *p, st_operator op, st_expression *left,
                               st_expression *right) {
     if (++p->node_count > ST_EXPRESSION_NODES)
-        return FAIL(p, "Split it with `let`, or into several `where` lines.",
+        return FAIL(p, p->query ? "Ask for less at once." : "Split it with `let`, or into several `where` lines.",
                     "%s: the expression is too long", p->source->where);
     st_expression *node = st_calloc(1, sizeof *node);
     if (!node)
@@ -99,6 +99,10 @@ static const char *describe(st_parser *p, char *out, size_t size) {
     return out;
 }
 
+static const char query_hint[] =
+    "As in: BLOCK >= 256 and stall.long_scoreboard > 0.5; docs/command-line.md tells more.";
+static const char template_hint[] = "See docs/templates.md for the expression language.";
+
 // The spellings of C that people write by habit.
 static const char *habit(const char *at, bool query) {
     if (strncmp(at, "&&", 2) == 0)
@@ -112,9 +116,9 @@ static const char *habit(const char *at, bool query) {
     if (*at == '^' || strncmp(at, "**", 2) == 0)
         return "Write powers of two as numbers: 2^20, 64Ki.";
     if (*at == '?')
-        return "There is no ?: here; use min, max, or two lines with `when`.";
-    return query ? "As in: BLOCK >= 256 and stall.long_scoreboard > 0.5; docs/store.md tells more."
-                 : "See docs/templates.md for the expression language.";
+        return query ? "There is no ?: here; use min, max, or two questions."
+                     : "There is no ?: here; use min, max, or two lines with `when`.";
+    return query ? query_hint : template_hint;
 }
 
 st_expression *st_parser_unexpected(st_parser *p, const char *wanted) {
@@ -187,14 +191,14 @@ st_expression *st_parser_unknown_name(st_parser *p, const char *name) {
     st_free(names);
     if (nearest) {
         snprintf(remedy, sizeof remedy, "Did you mean `%.100s`?", nearest);
-        return FAIL(p, remedy, "%s: unknown name `%s`", p->source->where, name);
+        return FAIL(p, remedy, "%s: unknown name `%.100s`", p->source->where, name);
     }
     size_t length = (size_t)snprintf(remedy, sizeof remedy, "Names here:");
     for (size_t i = 0; i < p->scope->count && length + 80 < sizeof remedy; i++)
         if (!p->scope->names[i].is_constant && !(p->query && strchr(p->scope->names[i].name, '.')))
             length += (size_t)snprintf(remedy + length, sizeof remedy - length, " %.60s",
                                        p->scope->names[i].name);
-    return FAIL(p, remedy, "%s: unknown name `%s`", p->source->where, name);
+    return FAIL(p, remedy, "%s: unknown name `%.100s`", p->source->where, name);
 }
 
 static st_expression *parse_name(st_parser *p, const char *name, size_t begin) {
@@ -227,7 +231,7 @@ static st_expression *parse_call(st_parser *p, const char *name, size_t begin) {
         char remedy[80] = "The functions are min, max, ceil_div and ceil_log2.";
         if (best >= 0)
             snprintf(remedy, sizeof remedy, "Did you mean `%s`?", names[best]);
-        return FAIL(p, remedy, "%s: unknown function `%s`", p->source->where, name);
+        return FAIL(p, remedy, "%s: unknown function `%.100s`", p->source->where, name);
     }
     st_expression *result = parse_or(p);
     int count = 1;
@@ -241,7 +245,7 @@ static st_expression *parse_call(st_parser *p, const char *name, size_t begin) {
         return st_parser_unexpected(p, "`,` or `)`");
     bool many = function->op == ST_OP_MIN || function->op == ST_OP_MAX;
     if (function->unary ? count != 1 : many ? count < 2 : count != 2)
-        return FAIL(p, "See docs/templates.md for the expression language.",
+        return FAIL(p, p->query ? query_hint : template_hint,
                     "%s: %s takes %s, not %d", p->source->where, name,
                     function->unary ? "one argument"
                     : many          ? "two or more arguments"
@@ -296,7 +300,7 @@ static st_expression *parse_unary(st_parser *p) {
     size_t begin = (size_t)(p->at - p->source->text);
     st_expression *node;
     if (++p->nesting > ST_EXPRESSION_NESTING)
-        return FAIL(p, "Split it with `let`.", "%s: the expression is nested too deeply",
+        return FAIL(p, p->query ? "Take parentheses away." : "Split it with `let`.", "%s: the expression is nested too deeply",
                     p->source->where);
     if (take(p, "-")) {
         skip_space(p);

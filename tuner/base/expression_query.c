@@ -143,7 +143,7 @@ static bool check_word(st_parser *p, const st_expression *name, st_expression *w
         for (size_t i = 0; i < count && length + 40 < sizeof remedy; i++)
             length += (size_t)snprintf(remedy + length, sizeof remedy - length, " %.30s", words[i]);
     }
-    return !failed(FAIL(p, remedy, "%s: no %s is `%s`", p->source->where,
+    return !failed(FAIL(p, remedy, "%s: no %s is `%.100s`", p->source->where,
                         cut(name, text, sizeof text), word->word));
 }
 

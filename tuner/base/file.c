@@ -141,32 +141,6 @@ static bool injected(int why)
     return now;
 }
 
-static st_code write_and_rename(const char *path, const char *temporary, const void *bytes,
-                                size_t length, st_error *error)
-{
-    static const char remedy[] = "choose a place that can be written, with room on its disk";
-    int fd = st_fault_here(ST_FAULT_SYSTEM)
-                 ? (errno = EACCES, -1)
-                 : open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return st_fail(error, ST_FAILED, remedy, "cannot write %s: %s", path, strerror(errno));
-    bool ok = write_all(fd, bytes, length) && !injected(EIO) && fsync(fd) == 0;
-    int why = errno;
-    if (close(fd) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    if (ok && (injected(EACCES) || rename(temporary, path) != 0)) {
-        ok = false;
-        why = errno;
-    }
-    if (!ok) {
-        unlink(temporary);
-        return st_fail(error, ST_FAILED, remedy, "cannot write %s: %s", path, strerror(why));
-    }
-    return ST_OK;
-}
-
 const char *st_text_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -190,15 +164,15 @@ static bool is_database(const char *path)
     return is;
 }
 
-// Years of measurements are not written over by a slip of the hand: neither a database nor the files that SQLite and
-// the store keep beside one.
+const char *const st_database_endings[] = {"-wal", "-shm", "-journal", "-running", NULL};
+
+// Years of measurements are not written over by a slip of the hand: neither a database nor the files beside one.
 static st_code refuse_database(const char *path, st_error *error)
 {
-    static const char *const beside[] = {"-wal", "-shm", "-journal", "-running"};
     bool is = is_database(path);
-    for (size_t i = 0; i < sizeof beside / sizeof *beside && !is; i++) {
-        size_t length = strlen(path), end = strlen(beside[i]);
-        char *store = length > end && strcmp(path + length - end, beside[i]) == 0 ? st_strndup(path, length - end) : NULL;
+    for (const char *const *beside = st_database_endings; *beside && !is; beside++) {
+        size_t length = strlen(path), end = strlen(*beside);
+        char *store = length > end && strcmp(path + length - end, *beside) == 0 ? st_strndup(path, length - end) : NULL;
         is = store && is_database(store);
         st_free(store);
     }
@@ -207,31 +181,114 @@ static st_code refuse_database(const char *path, st_error *error)
               : ST_OK;
 }
 
-static st_code write_file(const char *path, const void *bytes, size_t length, bool *changed, st_error *error)
+static const char remedy[] = "choose a place that can be written, with room on its disk";
+
+static st_code cannot_write(const st_writing *writing, int why, st_error *error)
 {
-    st_code refused = refuse_database(path, error);
-    if (refused != ST_OK)
-        return refused;
+    return st_fail(error, ST_FAILED, remedy, "cannot write %s: %s", writing->path, strerror(why));
+}
+
+// The folder above it, unless it is here or the root.
+static st_code make_folder_above(const char *path, st_error *error)
+{
     const char *slash = strrchr(path, '/');
-    if (slash && slash != path) {
-        char *folder = st_strndup(path, (size_t)(slash - path));
-        st_code code = folder ? st_text_make_folder(folder, error)
-                              : st_fail_memory(error, "writing a file");
-        st_free(folder);
-        if (code != ST_OK)
-            return code;
-    }
-    struct stat there; // a device or a pipe must not be renamed over
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return st_fail(error, ST_FAILED, "name an ordinary file", "%s is not an ordinary file", path);
-    char *temporary = st_format("%s.tmp.%ld", path, (long)getpid());
-    if (!temporary)
-        return st_fail_memory(error, "writing a file");
-    st_code code = write_and_rename(path, temporary, bytes, length, error);
-    st_free(temporary);
-    if (code == ST_OK && changed)
-        *changed = true;
+    if (!slash || slash == path)
+        return ST_OK;
+    char *folder = st_strndup(path, (size_t)(slash - path));
+    st_code code = folder ? st_text_make_folder(folder, error) : st_fail_memory(error, "writing a file");
+    st_free(folder);
     return code;
+}
+
+// Where links lead, when something may be written there.
+static st_code find_place(const char *path, char **out, st_error *error)
+{
+    st_text real;
+    struct stat there; // a device or a pipe must not be renamed over
+    st_text_init(&real);
+    st_code code = follow_links(path, &real, error);
+    if (code == ST_OK)
+        code = refuse_database(st_text_string(&real), error);
+    if (code == ST_OK)
+        code = make_folder_above(st_text_string(&real), error);
+    if (code == ST_OK && stat(st_text_string(&real), &there) == 0 && !S_ISREG(there.st_mode))
+        code = st_fail(error, ST_FAILED, "name an ordinary file", "%s is not an ordinary file", st_text_string(&real));
+    if (code == ST_OK && !(*out = st_text_take(&real)))
+        code = st_fail_memory(error, "writing a file");
+    st_text_release(&real);
+    return code;
+}
+
+st_code st_writing_open(st_writing *writing, const char *path, st_error *error)
+{
+    *writing = (st_writing){.file = -1};
+    st_code code = find_place(path, &writing->path, error);
+    if (code != ST_OK)
+        return code;
+    writing->temporary = st_format("%s.tmp.%ld", writing->path, (long)getpid());
+    if (!writing->temporary)
+        return st_fail_memory(error, "writing a file");
+    if (!injected(EACCES))
+        writing->file = open(writing->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return writing->file >= 0 ? ST_OK : cannot_write(writing, errno, error);
+}
+
+st_code st_writing_add(st_writing *writing, const void *bytes, size_t length, st_error *error)
+{
+    return write_all(writing->file, bytes, length) ? ST_OK : cannot_write(writing, errno, error);
+}
+
+// Block by block, so that it does not matter how large they are.
+static bool files_equal(const char *a, const char *b)
+{
+    char left[1 << 14], right[1 << 14];
+    struct stat x, y;
+    if (stat(a, &x) != 0 || stat(b, &y) != 0 || x.st_size != y.st_size)
+        return false;
+    FILE *one = fopen(a, "rbe"), *other = fopen(b, "rbe");
+    bool equal = one && other;
+    for (size_t got = sizeof left; equal && got == sizeof left;) {
+        got = fread(left, 1, sizeof left, one);
+        equal = fread(right, 1, sizeof right, other) == got && memcmp(left, right, got) == 0 && !ferror(one);
+    }
+    if (one)
+        fclose(one);
+    if (other)
+        fclose(other);
+    return equal;
+}
+
+st_code st_writing_finish(st_writing *writing, st_error *error)
+{
+    if (files_equal(writing->temporary, writing->path))
+        return ST_OK; // it stays as it is, so that nothing rebuilds; released, the other one is removed
+    bool ok = !injected(EIO) && fsync(writing->file) == 0;
+    int why = errno;
+    if (close(writing->file) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    writing->file = -1;
+    if (ok && (injected(EACCES) || rename(writing->temporary, writing->path) != 0)) {
+        ok = false;
+        why = errno;
+    }
+    if (!ok) {
+        unlink(writing->temporary);
+        return cannot_write(writing, why, error);
+    }
+    return ST_OK;
+}
+
+void st_writing_release(st_writing *writing)
+{
+    if (writing->temporary && writing->file >= 0) {
+        close(writing->file);
+        unlink(writing->temporary);
+    }
+    st_free(writing->temporary);
+    st_free(writing->path);
+    *writing = (st_writing){.file = -1};
 }
 
 st_code st_text_write_file(const char *path, const void *bytes, size_t length, bool *changed,
@@ -241,11 +298,14 @@ st_code st_text_write_file(const char *path, const void *bytes, size_t length, b
         *changed = false;
     if (file_equals(path, bytes, length))
         return ST_OK;
-    st_text real;
-    st_text_init(&real);
-    st_code code = follow_links(path, &real, error);
+    st_writing writing;
+    st_code code = st_writing_open(&writing, path, error);
     if (code == ST_OK)
-        code = write_file(st_text_string(&real), bytes, length, changed, error);
-    st_text_release(&real);
+        code = st_writing_add(&writing, bytes, length, error);
+    if (code == ST_OK)
+        code = st_writing_finish(&writing, error);
+    st_writing_release(&writing);
+    if (code == ST_OK && changed)
+        *changed = true;
     return code;
 }

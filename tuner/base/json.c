@@ -50,6 +50,23 @@ void st_json_print(const json_t *value, st_text *text)
         text->failed = true;
 }
 
+void st_json_add_string(st_text *out, const char *text)
+{
+    st_text_add(out, "\"");
+    while (*text) {
+        size_t length = st_text_character(text);
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            st_text_addf(out, "\\%c", c);
+        else if (length == 1 && (c < 0x20 || c == 0x7f))
+            st_text_addf(out, "\\u%04x", c);
+        else
+            st_text_add_bytes(out, length ? text : "?", length ? length : 1);
+        text += length ? length : 1;
+    }
+    st_text_add(out, "\"");
+}
+
 static st_code wrong(st_error *error, const char *key, const json_t *found, const char *wanted)
 {
     if (!found)

@@ -28,6 +28,8 @@ st_code st_json_get_string(const json_t *object, const char *key, const char **v
                            st_error *error);
 st_code st_json_get_array(const json_t *object, const char *key, json_t **value, st_error *error);
 st_code st_json_get_object(const json_t *object, const char *key, json_t **value, st_error *error);
+// Appends a text as a JSON string, in quotes; what is not UTF-8 in it becomes "?".
+void st_json_add_string(st_text *out, const char *text);
 // NaN and infinities have no JSON form: they are written as null.
 json_t *st_json_number(double value);
 // null or absent gives NaN.

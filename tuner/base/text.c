@@ -66,10 +66,17 @@ void st_text_addf(st_text *text, const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    size_t room = text->failed || !text->data ? 0 : text->capacity - text->length;
+    char *end = room ? text->data + text->length : NULL;
+    int length = vsnprintf(end, room, format, arguments); // mostly it fits
+    bool fits = length >= 0 && (size_t)length < room;
     va_end(arguments);
+    if (end && !fits)
+        *end = '\0';
     if (length < 0)
         text->failed = true;
+    else if (fits)
+        text->length += (size_t)length;
     else if (make_room(text, (size_t)length)) {
         vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
         text->length += (size_t)length;
@@ -99,6 +106,26 @@ char *st_text_take(st_text *text)
 bool st_text_equal(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+size_t st_text_character(const char *text)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000}; // by length: nothing overlong
+    const unsigned char *at = (const unsigned char *)text;
+    size_t length = at[0] == 0           ? 0
+                    : at[0] < 0x80       ? 1
+                    : at[0] >> 5 == 0x06 ? 2
+                    : at[0] >> 4 == 0x0e ? 3
+                    : at[0] >> 3 == 0x1e ? 4
+                                         : 0;
+    uint32_t point = length > 1 ? at[0] & (0xffu >> (length + 1)) : at[0];
+    for (size_t i = 1; i < length; i++) {
+        if (at[i] >> 6 != 2)
+            return 0;
+        point = point << 6 | (at[i] & 0x3f);
+    }
+    bool surrogate = point >= 0xd800 && point <= 0xdfff;
+    return length && (point < smallest[length] || point > 0x10ffff || surrogate) ? 0 : length;
 }
 
 bool st_text_starts(const char *text, const char *start)

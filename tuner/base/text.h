@@ -22,6 +22,8 @@ void st_text_release(st_text *text);
 void st_text_clear(st_text *text); // keeps the memory
 void st_text_add(st_text *text, const char *string);
 void st_text_add_bytes(st_text *text, const void *bytes, size_t length);
+// Bytes of the well-formed UTF-8 character at `text`, 0: there is none (neither at the end nor in what is broken).
+size_t st_text_character(const char *text);
 void st_text_addf(st_text *text, const char *format, ...) ST_PRINTF(2, 3);
 // The text as a C string, "" when empty. Valid until the next change.
 const char *st_text_string(const st_text *text);
@@ -45,6 +47,18 @@ st_code st_text_read_file(st_text *text, const char *path, st_error *error);
 // file that it points to is replaced. ST_USAGE: an SQLite database stands there, or a file that belongs to one.
 st_code st_text_write_file(const char *path, const void *bytes, size_t length, bool *changed,
                            st_error *error);
+// A file that is written bit by bit, with the promises of st_text_write_file. Zeroed before it is opened;
+// st_writing_release ends it in any case, and removes what was not finished.
+typedef struct st_writing {
+    char *path, *temporary; // what is replaced in the end, and what is written until then
+    int file;               // of `temporary`
+} st_writing;
+st_code st_writing_open(st_writing *writing, const char *path, st_error *error);
+st_code st_writing_add(st_writing *writing, const void *bytes, size_t length, st_error *error);
+st_code st_writing_finish(st_writing *writing, st_error *error); // on the disk, and at its name
+void st_writing_release(st_writing *writing);
+// What SQLite and the store keep beside a database: endings of its name, ended by NULL.
+extern const char *const st_database_endings[];
 // What stands behind the last slash.
 const char *st_text_file_name(const char *path);
 // Do both names lead to one file? False when either leads nowhere.

@@ -18,6 +18,7 @@ typedef struct st_cli {
     FILE *out, *talk;          // stdout, stderr
     bool json;                 // --json
     bool colour;               // on stdout
+    bool talk_colour;          // on stderr
     bool talk_is_terminal;
     volatile sig_atomic_t *interrupted;
 } st_cli;
@@ -46,8 +47,16 @@ bool st_command_is_family(const char *name);
 
 // The store of --db or the default; READ of one that does not exist brings the shipped history in memory.
 st_code st_cli_store(st_cli *cli, st_store_mode mode, st_store **out, st_error *error);
+// For writing; a store that is not there yet comes to its name with st_store_settle, when all went well.
+st_code st_cli_store_aside(st_cli *cli, st_store **out, st_error *error);
 // Brings the shipped history into a store; what is there already is left alone.
 st_code st_cli_import_shipped(st_store *store, st_error *error);
+// Whether the terminal shows more than ASCII, as the locale says.
+bool st_cli_is_unicode(void);
+// Prints a text of names, notes and logs that others wrote to `to` (cli->out, cli->talk): what would steer a terminal is shown
+// as "?".
+void st_cli_print(const st_cli *cli, FILE *to, const char *text);
+void st_cli_tell(const st_cli *cli, FILE *to, const char *format, ...) ST_PRINTF(3, 4);
 // Says an error that is followed by another one, which is returned.
 void st_cli_say(const st_cli *cli, const st_error *error);
 // "sm_90" or "90" → 90. ST_USAGE for anything else; archs are 75 and later.
@@ -72,11 +81,16 @@ st_code st_cmd_query(st_cli *cli, st_error *error);
 st_code st_cmd_compare(st_cli *cli, st_error *error);
 st_code st_cmd_acknowledge(st_cli *cli, st_error *error);
 st_code st_cmd_history(st_cli *cli, st_error *error);
+st_code st_cmd_replay(st_cli *cli, st_error *error);
+st_code st_cmd_report(st_cli *cli, st_error *error);
 st_code st_cmd_show(st_cli *cli, st_error *error);
+st_code st_cmd_explain(st_cli *cli, st_error *error);
+st_code st_cmd_tour(st_cli *cli, st_error *error);
 st_code st_cmd_repro(st_cli *cli, st_error *error);
 st_code st_cmd_emit(st_cli *cli, st_error *error);
 st_code st_cmd_lock(st_cli *cli, st_error *error);
 st_code st_cmd_verify(st_cli *cli, st_error *error);
+st_code st_cmd_predict(st_cli *cli, st_error *error);
 st_code st_cmd_devices(st_cli *cli, st_error *error);
 st_code st_cmd_doctor(st_cli *cli, st_error *error);
 st_code st_cmd_db(st_cli *cli, st_error *error);

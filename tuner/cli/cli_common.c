@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several commands need: the store with the shipped history, and the device that the user means.
+#include "reports/format.h"
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
 #include "tuner/cli/cli.h"
@@ -8,6 +9,7 @@
 #include "tuner/gpu/gpu.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,27 +17,79 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// Without it the first run would hide what is shipped.
+static st_code bring_shipped(const char *path, st_store **store, st_error *error)
+{
+    st_code code = path ? ST_OK : st_shipped_bring(*store, error);
+    if (code != ST_OK) {
+        st_store_close(*store);
+        *store = NULL;
+    }
+    return code;
+}
+
 st_code st_cli_store(st_cli *cli, st_store_mode mode, st_store **out, st_error *error)
 {
     const char *path = st_parsed_text(cli->parsed, "db");
     st_code code = st_store_open(path, mode, out, error);
-    if (code == ST_OK && !path && mode == ST_STORE_WRITE) { // else the first run would hide what is shipped
-        code = st_shipped_bring(*out, error);
-        if (code != ST_OK) {
-            st_store_close(*out);
-            *out = NULL;
-        }
-    }
+    if (code == ST_OK && mode == ST_STORE_WRITE)
+        code = bring_shipped(path, out, error);
     if (code != ST_NOTHING || path || mode == ST_STORE_WRITE)
         return code;
     return st_shipped_open(out, error); // no store yet: what is shipped is all that is known
 }
 
+st_code st_cli_store_aside(st_cli *cli, st_store **out, st_error *error)
+{
+    const char *path = st_parsed_text(cli->parsed, "db");
+    st_code code = st_store_open_aside(path, out, error);
+    return code == ST_OK ? bring_shipped(path, out, error) : code;
+}
+
+void st_cli_print(const st_cli *cli, FILE *to, const char *text)
+{
+    bool colour = to == cli->out && cli->colour;
+    if (st_report_is_safe(text, colour)) {
+        fputs(text, to);
+        return;
+    }
+    st_text safe;
+    st_text_init(&safe);
+    st_report_safe(&safe, text, colour);
+    fputs(st_text_string(&safe), to);
+    st_text_release(&safe);
+}
+
+void st_cli_tell(const st_cli *cli, FILE *to, const char *format, ...)
+{
+    va_list arguments;
+    char *text = NULL;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length >= 0)
+        st_cli_print(cli, to, text);
+    free(text);
+}
+
 void st_cli_say(const st_cli *cli, const st_error *error)
 {
-    fprintf(cli->talk, "simtune: %s\n", error->what);
-    if (error->remedy[0])
-        fprintf(cli->talk, "  %s\n", error->remedy);
+    fputs("simtune: ", cli->talk);
+    st_cli_print(cli, cli->talk, error->what);
+    fputs(error->remedy[0] ? "\n  " : "\n", cli->talk);
+    st_cli_print(cli, cli->talk, error->remedy);
+    fputs(error->remedy[0] ? "\n" : "", cli->talk);
+}
+
+bool st_cli_is_unicode(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && value[0]) // the first one that is set decides
+            return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
+    }
+    return false;
 }
 
 // --- archs ---------------------------------------------------------------------------------------------------

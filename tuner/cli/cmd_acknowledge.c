@@ -64,7 +64,7 @@ static st_code print_list(st_cli *cli, listing *to, st_error *error)
     if (to->rows)
         return st_cli_print_json(cli, json_pack("{s:s, s:O}", "schema", "simtune.acknowledgements/1",
                                                 "acknowledgements", to->rows), error);
-    fputs(st_text_string(&to->text), cli->out);
+    st_cli_print(cli, cli->out, st_text_string(&to->text));
     return ST_OK;
 }
 
@@ -109,6 +109,7 @@ typedef struct acknowledging {
     const st_cli_comparing *comparing;
     const char *reason;
     listing done;
+    size_t said, otherwise; // changes that were acknowledged before; of them with another reason
 } acknowledging;
 
 static const char *author(void)
@@ -117,6 +118,43 @@ static const char *author(void)
     if (!user || !user[0])
         user = getenv("LOGNAME");
     return user && user[0] ? user : NULL;
+}
+
+// The session and problem that an acknowledgement is looked for.
+typedef struct saying {
+    acknowledging *at;
+    int64_t session_key, problem_key;
+    bool there;
+} saying;
+
+static st_code see_said(void *context, const st_acknowledgement *row, st_error *error)
+{
+    saying *it = context;
+    char date[ST_DATE_TEXT];
+    st_text problem;
+    (void)error;
+    if (row->session_key != it->session_key || row->problem_key != it->problem_key)
+        return ST_OK;
+    it->there = true;
+    it->at->said++;
+    it->at->otherwise += strcmp(row->reason, it->at->reason) != 0;
+    st_clock_date(row->acknowledged_ms, date);
+    st_text_init(&problem);
+    st_report_problem(&problem, row->problem);
+    st_cli_tell(it->at->cli, it->at->cli->talk, "note: %s %s, %s, was acknowledged by %s on %s: %s (%s)\n", row->family,
+                st_text_string(&problem), row->cache, row->author ? row->author : "-", date, row->reason, row->id);
+    st_text_release(&problem);
+    return ST_OK;
+}
+
+// What somebody has said of a change stays as it is.
+static st_code is_said(acknowledging *at, const st_compare_row *a, int64_t session_key, bool *said, st_error *error)
+{
+    saying it = {.at = at, .session_key = session_key, .problem_key = a->problem_key};
+    const st_compare_filter filter = {.family = a->family, .cache = a->cache, .n = a->n};
+    st_code code = st_store_acknowledgements(at->store, a->session_key, &filter, see_said, &it, error);
+    *said = it.there;
+    return code;
 }
 
 static st_code keep(acknowledging *at, const st_comparison *made, const st_compare_pair *pair, int64_t now,
@@ -129,15 +167,18 @@ static st_code keep(acknowledging *at, const st_comparison *made, const st_compa
                               .author = author(), .acknowledged_ms = now, .family = a->family,
                               .problem = a->problem, .session_id = session->id, .baseline_id = a->session_id,
                               .device_name = a->device_name};
-    st_code code = st_store_acknowledge(at->store, &row, error);
-    return code == ST_OK ? list_row(&at->done, &row, error) : code;
+    bool said;
+    st_code code = is_said(at, a, session->session_key, &said, error);
+    if (code == ST_OK && !said)
+        code = st_store_acknowledge(at->store, &row, error);
+    return code == ST_OK && !said ? list_row(&at->done, &row, error) : code;
 }
 
 static st_code acknowledge(acknowledging *at, const char *word, st_error *error)
 {
     char id[ST_HASH_TEXT];
     st_comparison made;
-    size_t idle, before = at->done.count;
+    size_t idle, before = at->done.count + at->said;
     bool strict = st_parsed_flag(at->cli->parsed, "strict");
     int64_t now = st_clock_unix_ms();
     st_comparison_init(&made, &at->comparing->rules);
@@ -149,7 +190,7 @@ static st_code acknowledge(acknowledging *at, const char *word, st_error *error)
         if (change == ST_CHANGE_WORSE || (strict && change == ST_CHANGE_UNKNOWN))
             code = keep(at, &made, &made.pairs[i], now, error);
     }
-    if (code == ST_OK && at->done.count == before)
+    if (code == ST_OK && at->done.count + at->said == before)
         code = st_fail(error, ST_NOTHING, "simtune compare --against-baseline SESSION shows it; --strict acknowledges"
                                           " what cannot be told, too",
                        "nothing of session %.12s got slower than its baseline beyond noise", id);
@@ -171,6 +212,9 @@ static st_code acknowledge_all(st_cli *cli, const st_cli_comparing *comparing, s
     }
     for (size_t i = 0; i < cli->parsed->word_count && code == ST_OK; i++)
         code = acknowledge(&at, cli->parsed->words[i], error);
+    if (code == ST_OK && !at.done.count && at.otherwise) // the same words again are no mistake
+        code = st_fail(error, ST_USAGE, "take the old one back first: simtune acknowledge --withdraw ID",
+                       "it is acknowledged already, for another reason; what was said stays");
     if (code == ST_OK)
         code = st_store_commit(at.store, error);
     else if (begun)

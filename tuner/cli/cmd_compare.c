@@ -26,7 +26,7 @@ static st_code print(st_cli *cli, const st_comparison *made, st_error *error)
     if (code == ST_OK && text.failed)
         code = st_fail_memory(error, "printing a comparison");
     if (code == ST_OK)
-        fputs(st_text_string(&text), cli->out);
+        st_cli_print(cli, cli->out, st_text_string(&text));
     st_text_release(&text);
     return code;
 }
@@ -113,7 +113,7 @@ static st_code list_baseline(void *context, const st_baseline_row *row, st_error
     to->count++;
     st_clock_date(row->marked_ms, date);
     if (!to->rows) {
-        fprintf(to->cli->out, "%.12s  %-10s %s, driver %s, %s, template %.12s; marked %s%s%s%s\n", row->session_id,
+        st_cli_tell(to->cli, to->cli->out, "%.12s  %-10s %s, driver %s, %s, template %.12s; marked %s%s%s%s\n", row->session_id,
                 row->family, row->device_name, row->driver[0] ? row->driver : "-",
                 row->compiler[0] ? row->compiler : "-", row->template_hash, date,
                 row->newest ? "" : ", replaced by a newer one", row->note ? ": " : "", row->note ? row->note : "");
@@ -163,7 +163,7 @@ static st_code change_baseline(st_cli *cli, const st_cli_comparing *comparing, s
         code = mark ? st_store_baseline(store, session.key, st_parsed_text(cli->parsed, "note"), error)
                     : st_store_baseline_forget(store, session.key, error);
         if (code == ST_OK && !cli->json)
-            fprintf(cli->out, "session %.12s of %s is %s baseline\n", id, session.family, mark ? "a" : "no longer a");
+            st_cli_tell(cli, cli->out, "session %.12s of %s is %s baseline\n", id, session.family, mark ? "a" : "no longer a");
         st_session_row_release(&session);
     }
     if (code == ST_OK && cli->json) {

@@ -4,8 +4,11 @@
 
 #include "tuner/base/paths.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 st_code st_cmd_db_path(st_cli *cli, st_text *out, st_error *error)
 {
@@ -18,6 +21,24 @@ st_code st_cmd_db_path(st_cli *cli, st_text *out, st_error *error)
         st_text_add(out, "/history.db");
     }
     return code == ST_OK && out->failed ? st_fail_memory(error, "opening the store") : code;
+}
+
+st_code st_cmd_db_store(st_cli *cli, st_store_mode mode, st_store **out, st_error *error)
+{
+    st_text path;
+    st_text_init(&path);
+    *out = NULL;
+    st_code code = st_cmd_db_path(cli, &path, error);
+    struct stat status;
+    bool there = code == ST_OK && stat(st_text_string(&path), &status) == 0;
+    if (code == ST_OK && !there && errno == ENOENT)
+        code = st_fail(error, ST_NOTHING, "tune something first (simtune reduce), or name a store with --db",
+                       "there is no store at %s", st_text_string(&path));
+    if (there && S_ISREG(status.st_mode) && status.st_size == 0)
+        code = st_fail(error, ST_FAILED, "restore it from a copy; or remove it, and the next run makes a new one",
+                       "the store %s is empty: the file has no byte", st_text_string(&path));
+    st_text_release(&path);
+    return code == ST_OK ? st_cli_store(cli, mode, out, error) : code;
 }
 
 // A header that is no database's: damaged, or a file of something else.

@@ -67,7 +67,7 @@ static st_code print_saved_session(void *context, const st_session_answer *sessi
 {
     (void)error;
     st_cli *cli = context;
-    fprintf(cli->out, "  %.12s  %s on %s: %lld candidates\n", session->id, session->family, session->device_name,
+    st_cli_tell(cli, cli->out, "  %.12s  %s on %s: %lld candidates\n", session->id, session->family, session->device_name,
             (long long)session->candidates);
     return ST_OK;
 }
@@ -88,15 +88,21 @@ static st_code print_saved(st_cli *cli, st_store *saved, const st_salvage_report
 
 // --- the command -------------------------------------------------------------------------------------------------
 
-static st_code look(st_cli *cli, st_checked *checked, st_error *error)
+static st_code look(st_cli *cli, const char *path, st_checked *checked, st_error *error)
 {
     st_store *store = NULL;
     st_text lines;
-    bool sound = false;
+    bool sound = false, damaged = false;
     st_text_init(&lines);
-    st_code code = st_cli_store(cli, ST_STORE_READ, &store, error);
+    st_code code = st_store_looks_damaged(path, &damaged, error);
+    if (code == ST_OK)
+        code = st_cmd_db_store(cli, ST_STORE_READ, &store, error);
     if (code == ST_OK)
         code = st_store_check(store, &sound, &lines, error);
+    if (code == ST_OK && sound && damaged) {
+        sound = false;
+        st_text_add(&lines, "the list of free pages is damaged: what is written next may come over rows that are there\n");
+    }
     if (code == ST_OK)
         code = add_damages(checked, st_text_string(&lines), error);
     if (code == ST_OK && sound) {
@@ -117,7 +123,7 @@ static void print_lines(st_cli *cli, const char *title, const st_text *lines)
     fprintf(cli->out, "%s\n", title);
     for (const char *at = st_text_string(lines); *at;) {
         size_t length = strcspn(at, "\n");
-        fprintf(cli->out, "  %.*s\n", (int)length, at);
+        st_cli_tell(cli, cli->out, "  %.*s\n", (int)length, at);
         at += length + (at[length] == '\n');
     }
 }
@@ -165,7 +171,7 @@ st_code st_cmd_db_check(st_cli *cli, st_error *error)
         st_text_init(&checked.words[i]);
     st_code code = checked.findings ? st_cmd_db_path(cli, &path, error) : st_fail_memory(error, "checking the store");
     if (code == ST_OK)
-        code = look(cli, &checked, error);
+        code = look(cli, st_text_string(&path), &checked, error);
     bool damaged = false;
     if (code != ST_OK) {
         st_error why = error ? *error : (st_error){0};

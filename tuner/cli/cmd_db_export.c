@@ -113,7 +113,7 @@ static st_code tell(st_cli *cli, const wishes *wanted, const st_exported *done, 
     if (whole)
         fprintf(cli->talk, "\n");
     else
-        fprintf(cli->talk, ": %s %s on %s, cache %s\n", done->family, done->problem, done->device, done->cache);
+        st_cli_tell(cli, cli->talk, ": %s %s on %s, cache %s\n", done->family, done->problem, done->device, done->cache);
     note(cli, done->unmeasured, "not measured with the cache in this state, or skipped");
     note(cli, done->older, "a newer session tried the same configuration");
     note(cli, done->strangers, "other parameters than those of the newest session");

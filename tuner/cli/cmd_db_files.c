@@ -36,7 +36,7 @@ st_code st_cmd_db_vacuum(st_cli *cli, st_error *error)
     int64_t before = 0, after = 0;
     st_text sizes;
     st_text_init(&sizes);
-    st_code code = st_cli_store(cli, ST_STORE_WRITE, &store, error);
+    st_code code = st_cmd_db_store(cli, ST_STORE_WRITE, &store, error);
     if (code == ST_OK)
         code = st_store_vacuum(store, &before, &after, error);
     st_report_bytes(&sizes, before);

@@ -26,13 +26,13 @@ static st_code add_json(json_t *files, const char *path, const st_imported *done
 static void tell(st_cli *cli, const char *path, const st_imported *done)
 {
     if (done->form == ST_FORM_JSONL) {
-        fprintf(cli->talk, "%s: %zu row%s new\n", path, done->added, done->added == 1 ? " was" : "s were");
+        st_cli_tell(cli, cli->talk, "%s: %zu row%s new\n", path, done->added, done->added == 1 ? " was" : "s were");
         return;
     }
     if (done->there_already)
-        fprintf(cli->talk, "%s: nothing is new, session %.12s is there\n", path, done->session);
+        st_cli_tell(cli, cli->talk, "%s: nothing is new, session %.12s is there\n", path, done->session);
     else
-        fprintf(cli->talk, "%s: %s, %zu candidate%s (%zu failed) of %s on %s, session %.12s\n", path,
+        st_cli_tell(cli, cli->talk, "%s: %s, %zu candidate%s (%zu failed) of %s on %s, session %.12s\n", path,
                 st_exchange_form_title(done->form), done->candidates, done->candidates == 1 ? "" : "s", done->failed,
                 done->family, done->device, done->session);
     if (done->cut)
@@ -54,7 +54,7 @@ st_code st_cmd_db_import(st_cli *cli, st_error *error)
     const st_import_wish wish = {st_parsed_text(cli->parsed, "device"), st_parsed_text(cli->parsed, "family")};
     st_store *store = NULL;
     json_t *files = json_array();
-    st_code code = files ? st_cli_store(cli, ST_STORE_WRITE, &store, error) : st_fail_memory(error, "importing");
+    st_code code = files ? st_cli_store_aside(cli, &store, error) : st_fail_memory(error, "importing");
     for (size_t i = 1; i < cli->parsed->word_count && code == ST_OK; i++) {
         st_imported done;
         const char *path = cli->parsed->words[i];
@@ -67,6 +67,5 @@ st_code st_cmd_db_import(st_cli *cli, st_error *error)
     if (code == ST_OK && cli->json)
         code = st_cli_print_json(cli, json_pack("{s:s, s:O}", "schema", "simtune.db_import/2", "files", files), error);
     json_decref(files);
-    st_store_close(store);
-    return code;
+    return st_store_settle(store, code, error);
 }

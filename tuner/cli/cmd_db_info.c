@@ -19,6 +19,8 @@ typedef struct st_info {
     st_file_place place;
 } st_info;
 
+// Of a larger store the plan takes seconds, which is for who asks for it.
+enum { PLANNED_MOST = 100000 };
 static const st_prune_options usual = {.keep_one_in = 10, .older_than_ms = -1};
 
 // --- JSON ------------------------------------------------------------------------------------------------------
@@ -68,6 +70,7 @@ static st_code add_session_json(void *context, const st_session_answer *session,
                  st_json_put(object, "cc", st_json_known_or_null(session->cc)) &&
                  st_json_put(object, "sm_count", st_json_known_or_null(session->sm_count)) &&
                  st_json_put(object, "status", json_string(session->status)) &&
+                 st_json_put(object, "live", json_boolean(session->live)) &&
                  st_json_put(object, "command", st_json_text_or_null(session->command)) &&
                  st_json_put(object, "started_ms", st_json_known_or_null(session->started_ms)) &&
                  st_json_put(object, "finished_ms", st_json_known_or_null(session->finished_ms)) &&
@@ -121,7 +124,8 @@ static st_code print_session(void *context, const st_session_answer *session, st
     st_cli *cli = context;
     char date[ST_DATE_TEXT];
     st_clock_date(session->started_ms, date);
-    fprintf(cli->out, "  %.12s  %s  %-11s %6lld  %s on %s%s\n", session->id, date, session->status,
+    bool cut = !session->live && st_text_equal(session->status, "running"); // its process ended before it did
+    st_cli_tell(cli, cli->out, "  %.12s  %s  %-11s %6lld  %s on %s%s\n", session->id, date, cut ? "cut off" : session->status,
             (long long)session->candidates, session->family, session->device_name,
             session->shipped ? " (shipped)" : "");
     return ST_OK;
@@ -134,7 +138,7 @@ static st_code print_group(void *context, const st_group_answer *group, st_error
     char date[ST_DATE_TEXT] = "-";
     if (group->last_ms > 0)
         st_clock_date(group->last_ms, date);
-    fprintf(cli->out, "  %-24s %8lld  %10lld  %7lld  %s\n", group->name, (long long)group->sessions,
+    st_cli_tell(cli, cli->out, "  %-24s %8lld  %10lld  %7lld  %s\n", group->name, (long long)group->sessions,
             (long long)group->candidates, (long long)group->winners, date);
     return ST_OK;
 }
@@ -151,7 +155,7 @@ static void print_bytes(st_cli *cli, const char *before, int64_t bytes, const ch
 static void print_counts(st_cli *cli, const st_info *info)
 {
     const st_store_counts *counts = &info->counts;
-    fprintf(cli->out, "%s: ", st_store_path(info->store));
+    st_cli_tell(cli, cli->out, "%s: ", st_store_path(info->store));
     print_bytes(cli, "", counts->bytes, "");
     st_text place;
     st_text_init(&place);
@@ -172,7 +176,9 @@ static void print_counts(st_cli *cli, const st_info *info)
         print_bytes(cli, "  ", info->extras.wal_bytes, " more in the -wal file beside it\n");
     if (info->extras.free_bytes)
         print_bytes(cli, "  ", info->extras.free_bytes, " hold nothing: simtune db vacuum gives them back\n");
-    if (info->prune.bytes)
+    if (info->prune.bytes < 0)
+        fprintf(cli->out, "  simtune db prune tells which samples it would thin\n");
+    else if (info->prune.bytes)
         print_bytes(cli, "  about ", info->prune.bytes, " are samples that simtune db prune would thin\n");
 }
 
@@ -202,8 +208,10 @@ st_code st_cmd_db_info(st_cli *cli, st_error *error)
         code = st_store_look_closer(info.store, &info.extras, error);
     if (code == ST_OK)
         code = st_store_place(info.store, &info.place, error);
-    if (code == ST_OK)
+    if (code == ST_OK && info.counts.candidates <= PLANNED_MOST)
         code = st_store_prune(info.store, &usual, false, &info.prune, error);
+    else
+        info.prune.bytes = -1;
     if (code == ST_OK)
         code = cli->json ? print_info_json(cli, &info, error) : print_info(cli, &info, error);
     st_store_close(info.store);

@@ -41,7 +41,7 @@ st_code st_cmd_db_merge(st_cli *cli, st_error *error)
         return st_fail(error, ST_USAGE, "simtune db merge OTHER.db…", "merge needs at least one other store");
     st_store *store = NULL;
     json_t *files = json_array();
-    st_code code = files ? st_cli_store(cli, ST_STORE_WRITE, &store, error) : st_fail_memory(error, "merging");
+    st_code code = files ? st_cli_store_aside(cli, &store, error) : st_fail_memory(error, "merging");
     for (size_t i = 1; i < cli->parsed->word_count && code == ST_OK; i++) {
         st_merge_report report;
         const char *path = cli->parsed->words[i];
@@ -56,6 +56,5 @@ st_code st_cmd_db_merge(st_cli *cli, st_error *error)
                                                 st_store_path(store), "files", files),
                                  error);
     json_decref(files);
-    st_store_close(store);
-    return code;
+    return st_store_settle(store, code, error);
 }

@@ -97,7 +97,7 @@ st_code st_cmd_db_prune(st_cli *cli, st_error *error)
     if (code == ST_OK)
         code = read_age(cli, &options.older_than_ms, error);
     if (code == ST_OK)
-        code = st_cli_store(cli, really ? ST_STORE_WRITE : ST_STORE_READ, &store, error);
+        code = st_cmd_db_store(cli, really ? ST_STORE_WRITE : ST_STORE_READ, &store, error);
     if (code == ST_OK)
         code = st_store_prune(store, &options, really, &report, error);
     if (code == ST_OK && cli->json)

@@ -4,27 +4,13 @@
 #include "tuner/cli/compare_sides.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-// Whether the terminal can show the blocks of a sparkline, as the locale says.
-static bool is_unicode(void)
-{
-    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = getenv(variables[i]);
-        if (value && value[0]) // the first one that is set decides
-            return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
-    }
-    return false;
-}
 
 static st_code print(st_cli *cli, const st_history *made, st_error *error)
 {
     st_text text;
     st_text_init(&text);
-    st_history_print how = {.colour = cli->colour, .unicode = is_unicode()};
+    st_history_print how = {.colour = cli->colour, .unicode = st_cli_is_unicode()};
     st_code code = ST_OK;
     if (cli->json) {
         code = st_history_json(made, &text, error);
@@ -36,7 +22,7 @@ static st_code print(st_cli *cli, const st_history *made, st_error *error)
     if (code == ST_OK && text.failed)
         code = st_fail_memory(error, "printing a history");
     if (code == ST_OK)
-        fputs(st_text_string(&text), cli->out);
+        st_cli_print(cli, cli->out, st_text_string(&text));
     st_text_release(&text);
     return code;
 }

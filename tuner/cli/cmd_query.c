@@ -123,7 +123,7 @@ static void print_listing(st_cli *cli, listing *all)
         st_text_release(&all->of[i]);
     }
     if (text.length)
-        fprintf(cli->talk, "names that there are to ask for:\n%s", st_text_string(&text));
+        st_cli_tell(cli, cli->talk, "names that there are to ask for:\n%s", st_text_string(&text));
     st_text_release(&text);
 }
 
@@ -187,8 +187,12 @@ static st_code ask(st_cli *cli, st_store *store, st_query *query, st_query_forma
 {
     st_query_printing to = {.cli = cli, .query = query, .format = format, .rows = json_array()};
     listing names;
+    st_text_init(&to.text);
+    st_text_init(&to.cell);
+    st_text_init(&to.words);
     for (int i = 0; i < 4; i++)
         st_text_init(&names.of[i]);
+    query->brief = format == ST_PRINT_TABLE || format == ST_PRINT_MARKDOWN;
     query->unknown = list_name;
     query->unknown_context = &names;
     st_code code = to.rows ? st_store_query(store, query, printer_of(&to), &to, error)
@@ -201,6 +205,9 @@ static st_code ask(st_cli *cli, st_store *store, st_query *query, st_query_forma
         code = nothing_known(store, query, error);
     print_listing(cli, &names);
     json_decref(to.rows);
+    st_text_release(&to.text);
+    st_text_release(&to.cell);
+    st_text_release(&to.words);
     return code;
 }
 

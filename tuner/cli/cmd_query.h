@@ -15,8 +15,8 @@ typedef struct st_query_printing {
     st_query_format format;
     size_t count;
     char device[256], problem[320], group[256]; // of the last row, to print each once
-    bool any_group;
     json_t *rows;
+    st_text text, cell, words; // of the row at hand; kept, since a table may have ten thousand
 } st_query_printing;
 
 // Callbacks of st_store_query; the context is an st_query_printing.

@@ -223,7 +223,7 @@ st_code st_query_print_markdown(void *context, const st_answer *row, st_error *e
     to->count++;
     bool failed = text.failed || problem.failed;
     if (!failed)
-        fprintf(to->cli->out, "%s|\n", st_text_string(&text));
+        st_cli_tell(to->cli, to->cli->out, "%s|\n", st_text_string(&text));
     st_text_release(&problem);
     st_text_release(&text);
     return failed ? st_fail_memory(error, "printing Markdown") : ST_OK;

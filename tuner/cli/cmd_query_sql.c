@@ -86,7 +86,7 @@ static void print_line(const sheet *to, const st_text *cells)
         else
             st_text_add(&line, words);
     }
-    fprintf(to->cli->out, "%s\n", st_text_string(&line));
+    st_cli_tell(to->cli, to->cli->out, "%s\n", st_text_string(&line));
     st_text_release(&line);
 }
 
@@ -148,7 +148,10 @@ static void print_separated(sheet *to, const st_sql_cell *cells)
         st_text_add(&line, csv ? "" : " ");
         st_text_release(&word);
     }
-    fprintf(to->cli->out, csv ? "%s\n" : "%s|\n", st_text_string(&line));
+    if (csv)
+        fprintf(to->cli->out, "%s\n", st_text_string(&line));
+    else
+        st_cli_tell(to->cli, to->cli->out, "%s|\n", st_text_string(&line));
     st_text_release(&line);
 }
 

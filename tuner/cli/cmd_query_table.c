@@ -35,9 +35,11 @@ static void class_of(const st_answer *row, char out[48])
 
 static const char *mark_of(const st_answer *row)
 {
-    return st_text_equal(row->backend, "emu")        ? ", EMULATED"
-           : st_text_equal(row->backend, "imported") ? ", IMPORTED"
-                                                     : "";
+    return st_text_equal(row->backend, "emu")         ? ", EMULATED"
+           : st_text_equal(row->backend, "imported")  ? ", IMPORTED"
+           : st_text_equal(row->backend, "generated") ? ", GENERATED"
+           : st_text_equal(row->backend, "predicted") ? ", PREDICTED, not measured"
+                                                      : "";
 }
 
 static void add_device(const st_answer *row, char *out, size_t size)
@@ -109,14 +111,11 @@ static void add_standing(const st_answer *row, st_text *text)
         st_text_add(text, "the default");
 }
 
-static void add_cell(st_text *text, void (*add)(st_text *, double), double value, int width)
+static void add_cell(st_query_printing *to, void (*add)(st_text *, double), double value, int width)
 {
-    st_text cell;
-    st_text_init(&cell);
-    add(&cell, value);
-    st_report_right(text, st_text_string(&cell), width);
-    text->failed = text->failed || cell.failed;
-    st_text_release(&cell);
+    st_text_clear(&to->cell);
+    add(&to->cell, value);
+    st_report_right(&to->text, st_text_string(&to->cell), width);
 }
 
 // What the line or the headings of every row say anyway.
@@ -134,64 +133,70 @@ static bool is_in_line(const char *name)
 
 // Below the line of a row: its configuration, why it failed, where it ran (with --per), and the values that the
 // condition is about and the line does not say.
-static void add_below(const st_query_printing *to, const st_answer *row, st_text *text)
+static void add_below(st_query_printing *to, const st_answer *row)
 {
-    st_text words;
-    st_text_init(&words);
-    st_report_row(text, "", 8, row->configuration, 80);
+    st_text *words = &to->words;
+    st_report_row(&to->text, "", 8, row->configuration, 80);
+    st_text_clear(words);
     if (row->detail && row->detail[0] && !st_text_equal(row->outcome, "correct"))
-        st_text_addf(&words, "%.*s", (int)strcspn(row->detail, "\n"), row->detail);
-    if (words.length)
-        st_report_row(text, "", 8, st_text_string(&words), 80);
+        st_text_addf(words, "%.*s", (int)strcspn(row->detail, "\n"), row->detail);
+    if (words->length)
+        st_report_row(&to->text, "", 8, st_text_string(words), 80);
     if (to->query->per) {
         char device[256];
         add_device(row, device, sizeof device);
-        st_report_row(text, "", 8, device, 80);
+        st_report_row(&to->text, "", 8, device, 80);
     }
-    st_text_clear(&words);
+    st_text_clear(words);
     for (size_t i = 0; i < row->value_count; i++) {
         const char *name = row->values[i].name;
         size_t length;
         if (st_report_value_of(row->configuration, name, strlen(name), &length) ||
             st_report_value_of(row->problem, name, strlen(name), &length) || is_in_line(name))
             continue;
-        st_text_addf(&words, "%s%s ", words.length ? "  " : "", name);
-        st_answer_value_add(&words, &row->values[i]);
+        st_text_addf(words, "%s%s ", words->length ? "  " : "", name);
+        st_answer_value_add(words, &row->values[i]);
     }
-    if (words.length)
-        st_report_row(text, "", 8, st_text_string(&words), 80);
-    text->failed = text->failed || words.failed;
-    st_text_release(&words);
+    if (words->length)
+        st_report_row(&to->text, "", 8, st_text_string(words), 80);
+}
+
+static st_code print_row(st_query_printing *to, st_error *error)
+{
+    to->count++;
+    if (to->text.failed || to->cell.failed || to->words.failed)
+        return st_fail_memory(error, "printing a table");
+    st_cli_print(to->cli, to->cli->out, st_text_string(&to->text));
+    st_text_clear(&to->text);
+    return ST_OK;
 }
 
 st_code st_query_print_time(void *context, const st_answer *row, st_error *error)
 {
     st_query_printing *to = context;
-    st_text text, standing;
-    st_text_init(&text);
-    st_text_init(&standing);
     if (to->query->per)
-        head_of_group(to, row, &text);
+        head_of_group(to, row, &to->text);
     else
-        head_of_device(to, row, &text);
-    head_of_problem(to, row, &text);
+        head_of_device(to, row, &to->text);
+    head_of_problem(to, row, &to->text);
     double speed = row->bytes / row->median_ns;
-    st_text_addf(&text, "  %-4s", row->cache[0] ? row->cache : "-");
-    add_cell(&text, st_report_time, row->median_ns, 12);
-    add_cell(&text, st_report_speed, speed, 13);
-    add_cell(&text, st_report_share, speed / row->read_gbs, 9);
-    add_standing(row, &standing);
-    st_text_add(&text, "  ");
-    st_report_left(&text, st_text_string(&standing), 23);
-    st_text_addf(&text, " %.12s\n", row->candidate_id);
-    add_below(to, row, &text);
-    to->count++;
-    bool failed = text.failed || standing.failed;
-    if (!failed)
-        fputs(st_text_string(&text), to->cli->out);
-    st_text_release(&standing);
-    st_text_release(&text);
-    return failed ? st_fail_memory(error, "printing a table") : ST_OK;
+    st_text_addf(&to->text, "  %-4s", row->cache[0] ? row->cache : "-");
+    add_cell(to, st_report_time, row->median_ns, 12);
+    add_cell(to, st_report_speed, speed, 13);
+    add_cell(to, st_report_share, speed / row->read_gbs, 9);
+    st_text_clear(&to->cell);
+    add_standing(row, &to->cell);
+    st_text_add(&to->text, "  ");
+    st_report_left(&to->text, st_text_string(&to->cell), 23);
+    st_text_addf(&to->text, " %.12s\n", row->candidate_id);
+    add_below(to, row);
+    return print_row(to, error);
+}
+
+// What other tools measured, and what was made up, came without a template to make a program from.
+static bool has_template(const st_answer *row)
+{
+    return !st_text_equal(row->backend, "imported") && !st_text_equal(row->backend, "generated");
 }
 
 // A candidate by its outcome: why, of the log the first line, and how to see it again.
@@ -199,21 +204,15 @@ st_code st_query_print_failure(void *context, const st_answer *row, st_error *er
 {
     enum { LINE = 100 };
     st_query_printing *to = context;
-    st_text text;
-    st_text_init(&text);
-    head_of_device(to, row, &text);
-    head_of_problem(to, row, &text);
+    head_of_device(to, row, &to->text);
+    head_of_problem(to, row, &to->text);
     const char *why = row->detail ? row->detail : "";
     size_t length = strcspn(why, "\n");
-    st_text_addf(&text, "  %-11s %.12s  %.*s%s\n", row->outcome, row->candidate_id,
+    st_text_addf(&to->text, "  %-11s %.12s  %.*s%s\n", row->outcome, row->candidate_id,
                  (int)(length > LINE ? LINE : length ? length : 1), length ? why : "-",
                  why[length] || length > LINE ? " …" : "");
-    st_report_row(&text, "", 8, row->configuration, 80);
-    st_text_addf(&text, "        simtune repro %.12s -o repro.cu\n", row->candidate_id);
-    to->count++;
-    bool failed = text.failed;
-    if (!failed)
-        fputs(st_text_string(&text), to->cli->out);
-    st_text_release(&text);
-    return failed ? st_fail_memory(error, "printing a table") : ST_OK;
+    st_report_row(&to->text, "", 8, row->configuration, 80);
+    if (has_template(row))
+        st_text_addf(&to->text, "        simtune repro %.12s -o repro.cu\n", row->candidate_id);
+    return print_row(to, error);
 }

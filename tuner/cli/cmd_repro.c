@@ -61,7 +61,8 @@ static st_code take_answer(void *context, const st_answer *answer, st_error *err
     choice->gbs = answer->bytes / answer->median_ns;
     choice->tied = answer->tied;
     choice->deterministic = answer->deterministic == 1;
-    choice->emulated = !st_backend_is_hardware(answer->backend);
+    choice->predicted = st_text_equal(answer->backend, ST_PREDICTED_BACKEND);
+    choice->emulated = !st_backend_is_hardware(answer->backend) && !choice->predicted;
     out->problem = st_strdup(answer->problem);
     out->configuration = st_strdup(answer->configuration);
     return out->problem && out->configuration ? ST_OK : st_fail_memory(error, "reading a candidate");

@@ -118,6 +118,7 @@ static void add_candidate(showing *to, const st_answer *answer)
     row(to, "device", "%s%s, %s%s", answer->device_name, class, answer->device_uuid,
         st_text_equal(answer->backend, "emu")            ? ", EMULATED: its times mean nothing"
         : imported                                       ? ", IMPORTED: measured by another tool"
+        : st_text_equal(answer->backend, "predicted")    ? ", PREDICTED: nothing of this was measured"
         : !st_backend_is_hardware(answer->backend)       ? ", GENERATED: nothing of this was measured"
                                                          : "");
     row(to, "toolchain", "driver %s, %s, %s%s", known(answer->driver), known(answer->compiler),
@@ -348,8 +349,9 @@ static bool put_counters(showing *to)
         const st_metric *metric = is_pc ? NULL : st_metric_find(one->name);
         const char *unit = metric ? st_metric_unit_name(metric->unit)
                            : !is_pc ? NULL
-                           : strcmp(one->name, "stall_samples") == 0 ? "count"
-                                                                      : "share";
+                           : strcmp(one->name, "stall_samples") == 0 || strcmp(one->name, "stall_launches") == 0 ? "count"
+                           : strcmp(one->name, "stall_launch_seconds") == 0                                     ? "s"
+                                                                                                                : "share";
         json_t *object = json_object();
         whole = object && st_json_put(object, "kind", json_string(one->kind)) &&
                 st_json_put(object, "name", json_string(one->name)) &&
@@ -427,7 +429,7 @@ st_code st_cmd_show(st_cli *cli, st_error *error)
     if (code == ST_OK && to.json)
         code = st_cli_print_json(cli, json_incref(to.json), error);
     else if (code == ST_OK)
-        fputs(st_text_string(&to.text), cli->out);
+        st_cli_print(cli, cli->out, st_text_string(&to.text));
     json_decref(to.json);
     st_free(to.counters);
     st_text_release(&to.text);

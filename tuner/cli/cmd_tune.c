@@ -1,71 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // simtune tune. Three ways: measure on the GPU at hand; without one, from recorded history (DESIGN.md §10);
 // --dry-run says what would be done.
+#include "reports/format.h"
 #include "reports/summary.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
 #include "tuner/cli/cli_answers.h"
+#include "tuner/cli/live_view.h"
 #include "tuner/cli/tune_options.h"
 #include "tuner/cli/vary_table.h"
 #include "tuner/publish.h"
 
 #include <math.h>
 #include <string.h>
-
-// --- progress ------------------------------------------------------------------------------------------------
-
-typedef struct talk {
-    FILE *out;
-    bool terminal;
-    double last;
-    bool line_open; // a progress line stands without its newline
-} talk;
-
-static void add_duration(double ns, char *out, size_t capacity)
-{
-    if (isnan(ns))
-        snprintf(out, capacity, "-");
-    else if (ns < 1e6)
-        snprintf(out, capacity, "%.2f µs", ns / 1e3);
-    else
-        snprintf(out, capacity, "%.3f ms", ns / 1e6);
-}
-
-static void on_progress(void *context, const st_progress *progress)
-{
-    talk *to = context;
-    double now = st_clock_seconds();
-    if (!to->terminal || now - to->last < 0.1)
-        return;
-    to->last = now;
-    char best[32], left[32] = "";
-    add_duration(progress->best_ns, best, sizeof best);
-    if (!isnan(progress->seconds_left))
-        snprintf(left, sizeof left, ", %.0f s left", progress->seconds_left);
-    fprintf(to->out, "\r\033[K[%zu/%zu] %s: %s %zu/%zu, best %s%s", progress->problem_index + 1,
-            progress->problem_count, progress->problem, progress->phase, progress->done, progress->total, best,
-            left);
-    if (progress->failed)
-        fprintf(to->out, ", %zu failed", progress->failed);
-    to->line_open = true;
-    fflush(to->out);
-}
-
-static void end_line(talk *to)
-{
-    if (to->line_open)
-        fputs("\r\033[K", to->out);
-    to->line_open = false;
-}
-
-static void on_note(void *context, const char *text)
-{
-    talk *to = context;
-    end_line(to);
-    fprintf(to->out, "note: %s\n", text);
-}
 
 // --- dry run --------------------------------------------------------------------------------------------------
 
@@ -194,21 +143,26 @@ static size_t keep_asked(const st_tune_words *words, const st_template *tmpl, st
 
 static void print_choice(st_cli *cli, const st_template *tmpl, const st_choice *choice, json_t *list)
 {
-    st_text problem, config;
-    char time[32];
+    enum { TIME_COLUMNS = 10 };
+    st_text problem, config, time, line;
     st_text_init(&problem);
     st_text_init(&config);
+    st_text_init(&time);
+    st_text_init(&line);
     st_problem_text(tmpl, &choice->problem, &problem);
     st_config_text(tmpl, &choice->config, &config);
-    add_duration(choice->median_ns, time, sizeof time);
+    st_report_time(&time, choice->median_ns);
+    st_report_right(&line, st_text_string(&time), TIME_COLUMNS);
     if (cli->json)
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "problem", st_text_string(&problem),
                                               "configuration", st_text_string(&config), "median_ns",
                                               st_json_number(choice->median_ns), "speedup",
                                               st_json_number(choice->speedup)));
     else
-        fprintf(cli->out, "%-28s %10s  %.2f x the default\n    %s\n", st_text_string(&problem), time,
+        fprintf(cli->out, "%-28s %s  %.2f x the default\n    %s\n", st_text_string(&problem), st_text_string(&line),
                 choice->speedup, st_text_string(&config));
+    st_text_release(&line);
+    st_text_release(&time);
     st_text_release(&config);
     st_text_release(&problem);
 }
@@ -289,6 +243,17 @@ static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *st
     return code;
 }
 
+// A header is of the first value of each axis of the data, which its callers do not know.
+static bool asks_for_data(const st_template *tmpl, const st_tune_words *words)
+{
+    for (size_t x = 0; x < tmpl->axis_count; x++)
+        for (size_t p = 0; p < words->problem_count && tmpl->axes[x].data; p++)
+            if (words->problems[p].value[x] != words->problems[0].value[x] ||
+                (tmpl->axes[x].value_count && words->problems[p].value[x] != tmpl->axes[x].values[0].number))
+                return true;
+    return false;
+}
+
 // Unknown parameters and values are refused here as on a GPU. Without a device nothing else can be judged.
 static st_code check_space_words(const st_tune_words *words, st_error *error)
 {
@@ -314,8 +279,9 @@ static st_code from_history(st_cli *cli, const st_template *tmpl, const st_tune_
     if (named != ST_OK)
         return named;
     if (words->options.space.set_count || words->options.space.vary_count || words->options.space.where_count ||
-        st_parsed_text(cli->parsed, "size"))
-        fprintf(cli->talk, "note: nothing is tuned without a GPU: --set, --vary, --where and --size have no effect\n");
+        st_parsed_text(cli->parsed, "size") || asks_for_data(tmpl, words))
+        fprintf(cli->talk, "note: nothing is tuned without a GPU: --set, --vary, --where, --size and --axis of the data "
+                           "have no effect\n");
     if (st_parsed_flag(cli->parsed, "dry-run"))
         fprintf(cli->talk, "note: a dry run: without a GPU this is what a run would say; nothing is written\n");
     const char *cache = st_parsed_flag(cli->parsed, "warm") ? "warm" : "cold";
@@ -342,7 +308,9 @@ static st_code from_history(st_cli *cli, const st_template *tmpl, const st_tune_
     if (code == ST_OK)
         code = st_store_query(store, &query, consider, &at, error);
     if (code == ST_OK && !at.found)
-        code = st_fail(error, ST_NOTHING, "run it on a machine with a GPU; simtune doctor tells what is found here",
+        code = st_fail(error, ST_NOTHING,
+                       cc > 0 ? "run it on such a GPU, or emit a static choice: simtune predict FAMILY --arch ARCH"
+                              : "run it on a machine with a GPU; simtune doctor tells what is found here",
                        "%s, and no history of %s is known%s", cc > 0 ? "such a GPU is not here" : "no GPU is here",
                        tmpl->family, cc > 0 ? " for this arch" : "");
     if (code == ST_OK)
@@ -409,12 +377,24 @@ static st_code summarise(st_cli *cli, const st_tune_words *words, const st_tune_
     return code;
 }
 
+// Also of a run that was interrupted or found nothing: that is when one looks.
+static st_code write_trace(st_cli *cli, const st_trace *trace, st_error *error)
+{
+    const char *path = st_parsed_text(cli->parsed, "trace");
+    if (!trace)
+        return ST_OK;
+    st_code code = st_trace_write(trace, path, error);
+    if (code == ST_OK)
+        fprintf(cli->talk, "note: the timeline is in %s: open it in ui.perfetto.dev or chrome://tracing\n", path);
+    return code;
+}
+
 static st_code measure(st_cli *cli, st_tune_words *words, const st_cli_device *device, st_error *error)
 {
     st_store *store = NULL;
     st_tune_result result;
-    talk to = {.out = cli->talk, .terminal = cli->talk_is_terminal};
-    st_tune_listener listener = {&to, on_progress, on_note};
+    st_live_view view;
+    st_tune_listener listener = {&view, st_live_progress, st_live_note};
     const char *cache = st_parsed_flag(cli->parsed, "warm") ? "warm" : "cold";
     st_text folder;
     st_text_init(&folder);
@@ -425,9 +405,12 @@ static st_code measure(st_cli *cli, st_tune_words *words, const st_cli_device *d
     words->options.backend = device->backend;
     words->options.ordinal = device->ordinal;
     st_error why = {0};
+    if (code == ST_OK && st_parsed_text(cli->parsed, "trace") && !(words->options.trace = st_trace_new()))
+        code = st_fail_memory(error, "tracing");
     if (code == ST_OK) {
+        st_live_begin(&view, cli);
         code = st_tune(&words->options, store, &listener, &result, &why);
-        end_line(&to);
+        st_live_end(&view);
         if (code != ST_OK && error)
             *error = why;
         if (result.resumed)
@@ -437,15 +420,21 @@ static st_code measure(st_cli *cli, st_tune_words *words, const st_cli_device *d
         bool some = code == ST_OK ? result.problems_done > 0
                                   : (code == ST_INTERRUPTED || code == ST_NOTHING) && result.session_id[0];
         st_error later = {0};
+        st_code traced = result.session_id[0] ? write_trace(cli, words->options.trace, &later) : ST_OK;
+        if (traced != ST_OK && code != ST_OK) // which has an error of its own
+            st_cli_say(cli, &later);
         st_code shown = some ? summarise(cli, words, &result, store, cache, &later) : ST_OK;
         if (shown == ST_OK && some && result.problems_done)
             shown = publish(cli, words->options.tmpl, &result, store, cache, &later);
+        shown = shown != ST_OK ? shown : traced;
         if (code == ST_OK && shown != ST_OK) {
             code = shown;
             if (error)
                 *error = later;
         }
     }
+    st_trace_free(words->options.trace);
+    words->options.trace = NULL;
     st_text_release(&folder);
     st_store_close(store);
     return code;
@@ -478,6 +467,21 @@ static st_code check_output(st_cli *cli, st_error *error)
     return code;
 }
 
+static st_code check_trace(st_cli *cli, bool measures, st_error *error)
+{
+    const char *place = st_parsed_text(cli->parsed, "trace");
+    st_writing trial = {0};
+    if (!place)
+        return ST_OK;
+    if (!measures) {
+        fprintf(cli->talk, "note: nothing is measured, so --trace has nothing to show\n");
+        return ST_OK;
+    }
+    st_code code = st_writing_open(&trial, place, error);
+    st_writing_release(&trial);
+    return code;
+}
+
 st_code st_cmd_tune(st_cli *cli, st_error *error)
 {
     if (cli->parsed->word_count != 1)
@@ -495,6 +499,8 @@ st_code st_cmd_tune(st_cli *cli, st_error *error)
         code = st_cli_find_device(cli, &device, error);
     if (code == ST_OK && device.present) // from history, the header is written at once
         code = check_output(cli, error);
+    if (code == ST_OK)
+        code = check_trace(cli, device.present && !st_parsed_flag(cli->parsed, "dry-run"), error);
     if (code == ST_OK) {
         const char *arch = st_parsed_text(cli->parsed, "arch");
         int cc = -1;

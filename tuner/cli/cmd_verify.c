@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `simtune verify --check FILE`: is what a header or a lock holds still what the store would choose? Invariants:
-// 1. no GPU, and nothing is changed; 2. exit 6 when the store knows something better or the template has changed, with
-// --strict also when it cannot tell.
+// `simtune verify`: measures a header again (verify_measure.c), or, with --check, asks without a GPU whether what a header
+// or a lock holds is still what the store would choose. Invariants of the latter: 1. nothing is measured or changed;
+// 2. exit 6 when the store knows something better or the template has changed, with --strict also when it cannot tell.
 #include "reports/format.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
 #include "tuner/cli/cli_choices.h"
+#include "tuner/cli/verify_measure.h"
+#include "tuner/emit_rows.h"
 #include "tuner/lock.h"
 #include "tuner/staleness.h"
 
@@ -142,10 +144,10 @@ static st_code check_rows(checking *it, const st_template *tmpl, const char *cac
     return code;
 }
 
-// A family that ships, or the one of a FILE.cu on the command line that has this name.
-static st_code find_template(const checking *it, const char *family, st_template **out, st_error *error)
+st_code st_cli_verify_template(const st_cli *cli, const char *path, const char *family, st_template **out,
+                               st_error *error)
 {
-    const st_parsed *parsed = it->cli->parsed;
+    const st_parsed *parsed = cli->parsed;
     for (size_t i = 1; i < parsed->word_count; i++) {
         st_code code = st_template_find(parsed->words[i], out, error);
         if (code != ST_OK || strcmp((*out)->family, family) == 0)
@@ -155,8 +157,8 @@ static st_code find_template(const checking *it, const char *family, st_template
     }
     st_code code = st_template_find(family, out, error);
     if (code == ST_USAGE)
-        return st_fail(error, ST_USAGE, "name its file as well: simtune verify --check FILE my_kernel.cu",
-                       "%s has rows of %s, which does not ship", it->path, family);
+        return st_fail(error, ST_USAGE, "name its file as well: simtune verify FILE my_kernel.cu",
+                       "%s has rows of %s, which does not ship", path, family);
     return code;
 }
 
@@ -166,7 +168,7 @@ static st_code check_header(checking *it, const st_emit_head *head, st_error *er
     st_choice *rows = NULL;
     size_t count = 0;
     st_error why = {0};
-    st_code code = find_template(it, head->family, &tmpl, error);
+    st_code code = st_cli_verify_template(it->cli, it->path, head->family, &tmpl, error);
     if (code == ST_OK) {
         code = st_emit_read(tmpl, it->path, NULL, &rows, &count, &why);
         if (code == ST_STALE)
@@ -208,7 +210,7 @@ static st_code check_lock(checking *it, const st_lock *lock, st_error *error)
         if (i && strcmp(lock->lines[i - 1].family, family) == 0) // they are sorted
             continue;
         st_template *tmpl = NULL;
-        code = find_template(it, family, &tmpl, error);
+        code = st_cli_verify_template(it->cli, it->path, family, &tmpl, error);
         if (code == ST_OK)
             code = check_lock_family(it, lock, tmpl, error);
         st_template_free(tmpl);
@@ -269,14 +271,44 @@ static st_code conclude(checking *it, st_error *error)
     return ST_OK;
 }
 
-static st_code read_threshold(st_cli *cli, double *out, st_error *error)
+st_code st_cli_verify_threshold(const st_cli *cli, double usual, double *out, st_error *error)
 {
     const char *text = st_parsed_text(cli->parsed, "threshold");
     char *end = NULL;
-    *out = text ? strtod(text, &end) / 100 : 0.02;
+    *out = text ? strtod(text, &end) / 100 : usual;
     if (text && (*text == '\0' || *end || !(*out >= 0 && *out <= 1)))
         return st_fail(error, ST_USAGE, "per cent of the time, from 0 to 100: --threshold 2",
                        "--threshold %s is no share", text);
+    return ST_OK;
+}
+
+static st_code check(checking *it, st_error *error)
+{
+    st_code code = st_cli_verify_threshold(it->cli, 0.02, &it->threshold, error);
+    it->list = json_array();
+    it->families = json_array();
+    if (code == ST_OK && (!it->list || !it->families))
+        code = st_fail_memory(error, "checking rows");
+    if (code == ST_OK)
+        code = st_cli_store(it->cli, ST_STORE_READ, &it->store, error);
+    if (code == ST_OK)
+        code = check_file(it, error);
+    if (code == ST_OK)
+        code = conclude(it, error);
+    json_decref(it->list);
+    json_decref(it->families);
+    st_store_close(it->store);
+    return code;
+}
+
+// What only measuring knows.
+static st_code refuse_with_check(const st_cli *cli, st_error *error)
+{
+    static const char *const words[] = {"compiler", "device", "time-limit", "type", "op", "size"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (st_parsed_text(cli->parsed, words[i]))
+            return st_fail(error, ST_USAGE, "leave one of the two out", "--%s with --check, which measures nothing",
+                           words[i]);
     return ST_OK;
 }
 
@@ -284,23 +316,10 @@ st_code st_cmd_verify(st_cli *cli, st_error *error)
 {
     checking it = {.cli = cli, .path = cli->parsed->word_count ? cli->parsed->words[0] : NULL};
     if (!it.path)
-        return st_fail(error, ST_USAGE, "simtune verify --check simtune_reduce.h, or a lock file", "verify which file?");
+        return st_fail(error, ST_USAGE, "simtune verify simtune_reduce.h; with --check, or a lock file, without a GPU",
+                       "verify which file?");
     if (!st_parsed_flag(cli->parsed, "check"))
-        return st_fail(error, ST_USAGE, "simtune verify --check FILE compares it with the store",
-                       "only --check is there: measuring a header again is not built yet");
-    st_code code = read_threshold(cli, &it.threshold, error);
-    it.list = json_array();
-    it.families = json_array();
-    if (code == ST_OK && (!it.list || !it.families))
-        code = st_fail_memory(error, "checking rows");
-    if (code == ST_OK)
-        code = st_cli_store(cli, ST_STORE_READ, &it.store, error);
-    if (code == ST_OK)
-        code = check_file(&it, error);
-    if (code == ST_OK)
-        code = conclude(&it, error);
-    json_decref(it.list);
-    json_decref(it.families);
-    st_store_close(it.store);
-    return code;
+        return st_cli_verify_measure(cli, it.path, error);
+    st_code code = refuse_with_check(cli, error);
+    return code == ST_OK ? check(&it, error) : code;
 }

@@ -32,16 +32,19 @@ static const st_option tune_options[] = {
     {"vary", 0, "PARAM", true, "only this parameter moves; all others stay at --set or their default"},
     {"where", 'w', "EXPRESSION", true, "a further constraint on configurations"},
     {"determinism", 0, "LEVEL", false, "run_to_run or none (default: the family's guarantee)"},
-    {"strategy", 0, "NAME", false, "exhaustive (default) or random"},
+    {"strategy", 0, "NAME", false, "guided (default), exhaustive, random, local, genetic or anneal"},
+    {"no-history", 0, NULL, false, "guided starts from nothing, not from what the store knows of like problems"},
     {"budget", 0, "BUDGET", false, "for each problem: 30s, 500 (configurations), or none (default 1.6s)"},
     {"seed", 0, "NUMBER", false, "of the order of trial (default 1)"},
     {"time-limit", 0, "SECONDS", false, "that one step of a candidate may take (default 10)"},
     {"counters", 0, "WHEN", false, "auto, off, or required (exit 5 when denied)"},
+    {"profile", 0, "WHICH", false, "stall profiles of the survivors (default) or of all candidates, to record a space"},
     {"jobs", 'j', "NUMBER", false, "compile processes (default: one a core, at most 16)"},
     {"warm", 0, NULL, false, "choose for the header by the warm cache"},
     {"fresh", 0, NULL, false, "do not resume an unfinished session"},
     {"dry-run", 0, NULL, false, "say what would be done and for how long; measure nothing"},
     {"no-header", 0, NULL, false, "write no header"},
+    {"trace", 0, "FILE", false, "write the run's timeline for ui.perfetto.dev: compiling, verifying, timing, profiling"},
     {"output", 'o', "DIR", false, "folder or file for the header (default: here)"},
     {0}};
 
@@ -100,6 +103,25 @@ static const st_option history_options[] = {
     {"markdown", 0, NULL, false, "print as Markdown"},
     {0}};
 
+static const st_option report_options[] = {
+    {"output", 'o', "FILE", false, "where to write it: .html, .md, .json or .txt say what; - is stdout (default: the terminal)"},
+    {"format", 0, "FORM", false, "html, md, json or text (default: as the file's name tells)"},
+    {"family", 0, "FAMILY", false, "the latest session of this family"},
+    {"cache", 0, "STATE", false, "cold (default) or warm: which one is shown first"},
+    {0}};
+
+static const st_option replay_options[] = {
+    {"strategy", 0, "NAMES", true, "by comma (default: guided,local,genetic,anneal,random)"},
+    {"seeds", 0, "N", false, "how often each searches, with other random numbers (default 25)"},
+    {"seed", 0, "NUMBER", false, "the first of them (default 1)"},
+    {"problem", 0, "TEXT", false, "only this problem, as query --json has it"},
+    {"cache", 0, "STATE", false, "cold or warm (default: cold where there is both)"},
+    {"batch", 0, "N", false, "so many are asked for at once, as a run on a GPU does (default 1)"},
+    {"history", 0, NULL, false, "guided starts from what the other recorded problems of the family say"},
+    {"without", 0, "WHAT", true, "what guided does without: stalls, model"},
+    {"chart", 0, "FILE", false, "write how near each strategy is after 1, 2, 3 … evaluations, as CSV"},
+    {0}};
+
 static const st_option emit_options[] = {
     {"type", 't', "TYPES", true, "element types, by comma (default: all that were measured)"},
     {"warm", 0, NULL, false, "choose by the warm cache"},
@@ -121,12 +143,42 @@ static const st_option lock_options[] = {
 
 static const st_option verify_options[] = {
     {"check", 0, NULL, false, "compare with the store; no GPU"},
-    {"threshold", 0, "PERCENT", false, "by how much faster counts as better (default 2)"},
-    {"strict", 0, NULL, false, "exit 6 also when the store cannot tell"},
+    {"compiler", 0, "COMPILER", false, "of the header: nvrtc (default), nvcc, or the path of an nvcc"},
+    {"device", 'd', "WHICH", false, "GPU by number, UUID or part of its name; emu tries the answers alone"},
+    {"type", 't', "TYPES", true, "only functions of these element types, by comma"},
+    {"op", 0, "WORDS", true, "only functions of these operations, by comma"},
+    {"size", 'n', "SIZES", true, "these sizes instead of the recorded ones, by comma"},
+    {"threshold", 0, "PERCENT", false, "the least change that counts (default 0.5; with --check 2)"},
+    {"time-limit", 0, "SECONDS", false, "that one step may take (default 10)"},
+    {"strict", 0, NULL, false, "exit 6 also when it cannot be told"},
+    {0}};
+
+static const st_option predict_options[] = {
+    {"arch", 0, "ARCHS", true, "device classes, by comma: 80, sm_90/114; without SMs those of the usual product"},
+    {"type", 't', "TYPES", true, "element types, by comma (default: the family's first)"},
+    {"op", 0, "WORDS", true, "words of the family's other axes, by comma"},
+    {"size", 'n', "SIZES", true, "problem sizes, by comma (default: the family's)"},
+    {"axis", 'a', "NAME=VALUES", true, "values of any axis, by comma"},
+    {"leave-one-out", 0, NULL, false, "predict what was measured, without its history: the loss against its winners"},
     {0}};
 
 static const st_option repro_options[] = {
     {"output", 'o', "FILE", false, "where to write it (default: stdout)"},
+    {0}};
+
+static const st_option explain_options[] = {
+    {"stall", 0, "NAME", false, "explain a stall reason by any name, NVIDIA's or an article's; all: every one"},
+    {"config", 0, "VALUES", false, "this configuration, or the fastest that has these values: \"BLOCK=256 VEC=4\""},
+    {"type", 't', "TYPE", false, "element type"},
+    {"op", 0, "WORDS", false, "operation"},
+    {"size", 'n', "SIZE", false, "problem size"},
+    {"session", 0, "ID", false, "one session (default: the newest)"},
+    {"cache", 0, "STATE", false, "cold (default) or warm"},
+    {0}};
+
+static const st_option tour_options[] = {
+    {"measure", 0, NULL, false, "measure it first, on the GPU here, and keep it in the store"},
+    {"budget", 0, "BUDGET", false, "with --measure, for each problem: 30s, 500 (configurations), or none"},
     {0}};
 
 static const st_option help_options[] = {
@@ -156,19 +208,24 @@ static const st_option *const query_tables[] = {query_options, device_options, N
 static const st_option *const compare_tables[] = {compare_options, device_options, NULL};
 static const st_option *const acknowledge_tables[] = {acknowledge_options, device_options, NULL};
 static const st_option *const history_tables[] = {history_options, device_options, NULL};
+static const st_option *const report_tables[] = {report_options, NULL};
 static const st_option *const template_tables[] = {device_options, NULL};
+static const st_option *const replay_tables[] = {replay_options, NULL};
 static const st_option *const emit_tables[] = {emit_options, device_options, NULL};
 static const st_option *const lock_tables[] = {lock_options, device_options, NULL};
 static const st_option *const verify_tables[] = {verify_options, NULL};
+static const st_option *const predict_tables[] = {predict_options, NULL};
 static const st_option *const repro_tables[] = {repro_options, NULL};
 static const st_option *const db_tables[] = {db_options, device_options, NULL};
+static const st_option *const explain_tables[] = {explain_options, device_options, NULL};
+static const st_option *const tour_tables[] = {tour_options, device_options, NULL};
 static const st_option *const help_tables[] = {help_options, NULL};
 
 const st_command st_commands[] = {
     {"tune", "find the fastest correct configuration of a template on a device", "FAMILY|FILE.cu [options]",
-     "Tunes a shipped family by name (`simtune reduce` is the same as `simtune tune reduce`) or any annotated "
-     "template, stores every measurement and writes simtune_FAMILY.h. Ctrl-C ends in order; the same command "
-     "goes on where it stopped.",
+     "Tunes a shipped family by name (`simtune reduce` is the same as `simtune tune reduce`), any annotated "
+     "template, or a problem in the T1 format (FILE.json); stores every measurement and writes simtune_FAMILY.h. "
+     "Ctrl-C ends in order; the same command goes on where it stopped.",
      "simtune reduce --arch auto\n"
      "simtune reduce --type f64,i32 --size 1Mi,2^28 -o include/\n"
      "simtune reduce --vary ACC --set BLOCK=256,UNROLL=8 --size 16Mi\n"
@@ -222,9 +279,47 @@ const st_command st_commands[] = {
      "simtune history scan\n"
      "simtune history scan --by template --device H200 --size 16Mi --cache cold",
      history_tables, st_cmd_history},
+    {"replay", "how fast each search strategy finds the best of spaces that were recorded; no GPU", "FILE|SESSION… [options]",
+     "Searches spaces of which every configuration was measured: those of a session of the store, of a history file "
+     "(.jsonl.gz), a Kernel Tuner cache file or T4 results. For each strategy: how many evaluations, and how many seconds "
+     "of compiling, measuring and profiling as they were recorded, until it is within 1, 5 and 10 % of the best; median "
+     "and 10 to 90 % of the seeds. Beside it what a random order expects: (n + 1) / (k + 1) for k of n that are within.",
+     "simtune replay convolution_cache.json.gz --seeds 100\n"
+     "simtune replay 01a22cda --strategy guided,random --problem \"T=f32 op=sum n=1048576\"\n"
+     "simtune replay history.jsonl.gz --without stalls --json",
+     replay_tables, st_cmd_replay},
+    {"report", "what a session found and why: in the terminal, or as one HTML page to send", "[SESSION…] [-o FILE]",
+     "SESSION is the beginning of a session's id, a family (its latest session), or latest (the default). With -o a page is "
+     "written that needs no network and is readable without scripts: the verdict, whether it can be trusted, why the winner is "
+     "faster, what the profile says, the landscape of all configurations, the search, failures, samples, the source by where "
+     "warps wait, and all data. Several sessions are compared in one report.",
+     "simtune report -o report.html\n"
+     "simtune report scan\n"
+     "simtune report 019ad3c1 --format md\n"
+     "simtune report 019ad3c1 01a22cda -o compared.html",
+     report_tables, st_cmd_report},
     {"show", "one candidate with samples, counters and outcome", "ID",
      "ID is the beginning of a candidate's id, as query and the summary of a run print it.", "simtune show 019ad3c1", NULL,
      st_cmd_show},
+    {"explain", "why a winner, or any candidate, takes its time: what its warps wait for, and what to change",
+     "[FAMILY|ID] [options]|--stall NAME",
+     "Shows what the warps wait for, the findings of the rules with their evidence, the source lines that wait, what to "
+     "change and what the store says that such changes brought, and the ncu command that shows the same. Without a word "
+     "it takes the newest session, of a family its newest winner against the default; ID is the beginning of the id "
+     "of a candidate or a session. Needs no GPU, and says whose device it was. What is estimated is marked as an estimate. --stall "
+     "tells of one stall reason what it means, what articles call it and get wrong, what moves it, and shows an example.",
+     "simtune explain reduce\n"
+     "simtune explain scan --type f32 --size 256Mi\n"
+     "simtune explain reduce --size 16Mi --config \"BLOCK=256 VEC=1\"\n"
+     "simtune explain --stall execution_dependency",
+     explain_tables, st_cmd_explain},
+    {"tour", "what articles on warp stalls show, as short tables with figures of the store", "[STOP] [options]",
+     "Accumulators in arithmetic and in memory, Hillis-Steele against Blelloch, atomics against a scan, special functions "
+     "against fast forms: what articles say, what was measured, with its stalls, and why where it is less than promised.",
+     "simtune tour\n"
+     "simtune tour scans --json\n"
+     "simtune tour --measure",
+     tour_tables, st_cmd_tour},
     {"repro", "a standalone .cu of one candidate, with nvcc and ncu command lines", "ID [-o FILE]",
      "Made from the template's text as it was stored with the measurement, so it is what was measured even when the "
      "template has changed since. The first lines of the program say how to compile, profile and sanitize it.",
@@ -244,13 +339,32 @@ const st_command st_commands[] = {
      "simtune lock reduce scan --arch 80,90\n"
      "simtune lock reduce --type f32 -o tuning/simtune.lock",
      lock_tables, st_cmd_lock},
-    {"verify", "is a header or a lock still what the store would choose", "--check HEADER|LOCK [FILE.cu…]",
-     "Prints each row for which the store chooses something else now, and ends with exit 6 when it knows something faster, "
-     "has measured what was predicted, or the template has changed. Files of kernels that do not ship are named behind it. "
-     "Needs no GPU.",
+    {"verify", "measure a header again, or ask whether a header or a lock is still the best that is known",
+     "HEADER [FILE.cu] [options] | --check HEADER|LOCK [FILE.cu…]",
+     "Compiles the kernels that stand in the header, with NVRTC or with nvcc as a build does, checks their answers, and "
+     "measures them by turns with the template's default and the store's best on this device: each row is better, the "
+     "same, worse, or cannot be told, by the rule of compare. Exit 4 when a row is worse or does not work here. With nvcc "
+     "both compilers take part, so that registers and spills are seen side by side; NVCC_APPEND_FLAGS adds flags of a "
+     "build. "
+     "--check needs no GPU: it prints each row for which the store chooses something else now, and ends with exit 6 when "
+     "it knows something faster, has measured what was predicted, or the template has changed. Files of kernels that do "
+     "not ship are named behind the header.",
+     "simtune verify include/simtune_reduce.h\n"
+     "simtune verify include/simtune_reduce.h --compiler nvcc --type f32 --size 3Mi,16Mi\n"
      "simtune verify --check simtune.lock\n"
      "simtune verify --check include/simtune_reduce.h --strict",
      verify_tables, st_cmd_verify},
+    {"predict", "a static choice for a device class without history, marked as predicted",
+     "FAMILY… --arch ARCHS [options] | --leave-one-out [FAMILY…]",
+     "Compiles a few dozen configurations for the arch, drops those that spill or fit no SM, and ranks the rest by a model of "
+     "launches, memory traffic and bytes in flight over the data sheet of the class; where a measured device has history of "
+     "the problem, by how that ranked them. The choices are stored, so that emit has them; headers, queries and locks say "
+     "PREDICTED, and a measurement takes their place. Nothing runs, no GPU is needed. --leave-one-out does the same for each "
+     "device that was measured, without a look at its own times, and prints what the choice would have lost there.",
+     "simtune predict reduce scan --arch 80,100\n"
+     "simtune predict --leave-one-out\n"
+     "simtune emit reduce --arch 80,90,100",
+     predict_tables, st_cmd_predict},
     {"templates", "the families that there are, or one with its axes, parameters and constraints",
      "[FAMILY|FILE.cu]",
      "The size of the space is that of a default run on the GPU present; without one, or with --arch sm_90 or "

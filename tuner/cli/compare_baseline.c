@@ -36,7 +36,7 @@ static st_code take_baseline(void *context, const st_baseline_row *row, st_error
     if (at->given && !new_side_has(&at->to->sides[1], row))
         return ST_OK;
     if (!at->given && strcmp(row->session_id, row->newest_session) == 0) {
-        fprintf(at->cli->talk, "note: nothing of %s was tuned on %s since the baseline %.12s\n", row->family,
+        st_cli_tell(at->cli, at->cli->talk, "note: nothing of %s was tuned on %s since the baseline %.12s\n", row->family,
                 row->device_name, row->session_id);
         at->idle++;
         return ST_OK;

@@ -243,7 +243,7 @@ static bool has_value(const char *problem, const char *name, const char *wanted)
 }
 
 // Whether the filter lets a row through that only the header knows.
-static bool is_asked(const st_compare_filter *filter, const st_emit_row *row)
+static bool is_asked(const st_compare_filter *filter, const st_provenance_row *row)
 {
     char size[32];
     snprintf(size, sizeof size, "%lld", (long long)filter->n);
@@ -255,7 +255,7 @@ static bool is_asked(const st_compare_filter *filter, const st_emit_row *row)
            (!filter->device || strcasestr(row->device, filter->device));
 }
 
-static st_code add_unknown(reading *at, const st_emit_row *row, st_error *error)
+static st_code add_unknown(reading *at, const st_provenance_row *row, st_error *error)
 {
     char type[32] = "", operation[64] = "";
     size_t length;
@@ -284,7 +284,7 @@ static st_code add_unknown(reading *at, const st_emit_row *row, st_error *error)
     return st_comparison_add_row(at->to, at->which, &made, error);
 }
 
-static st_code take_header_row(void *context, const st_emit_row *row, st_error *error)
+static st_code take_header_row(void *context, const st_provenance_row *row, st_error *error)
 {
     reading *at = context;
     st_compare_filter filter = *at->filter;

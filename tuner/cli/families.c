@@ -3,6 +3,7 @@
 
 #include "tuner/base/memory.h"
 #include "tuner/base/paths.h"
+#include "tuner/template.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -32,13 +33,12 @@ static bool names_a_family(const char *path)
     return found;
 }
 
-st_code st_families(st_list *names, st_list *paths, st_error *error)
+static st_code add_folder(bool examples, st_list *names, st_list *paths, st_error *error)
 {
-    *names = *paths = (st_list){0};
     st_text folder;
     st_text_init(&folder);
     struct dirent **files = NULL;
-    st_code code = st_paths_shipped("templates", &folder, error);
+    st_code code = examples ? st_template_example("", &folder, error) : st_paths_shipped("templates", &folder, error);
     int count = code == ST_OK ? scandir(st_text_string(&folder), &files, may_be_one, alphasort) : 0;
     if (code == ST_NOTHING)
         code = ST_OK;
@@ -54,6 +54,13 @@ st_code st_families(st_list *names, st_list *paths, st_error *error)
     free(files);
     st_text_release(&folder);
     return code;
+}
+
+st_code st_families(st_list *names, st_list *paths, st_error *error)
+{
+    *names = *paths = (st_list){0};
+    st_code code = add_folder(false, names, paths, error);
+    return code == ST_OK ? add_folder(true, names, paths, error) : code;
 }
 
 void st_families_add(st_text *out, const char *between)
@@ -75,7 +82,8 @@ bool st_families_has(const char *name)
     st_text_init(&relative);
     st_text_init(&path);
     st_text_addf(&relative, "templates/%s.cu", name);
-    bool found = st_paths_shipped(st_text_string(&relative), &path, NULL) == ST_OK &&
+    bool found = (st_paths_shipped(st_text_string(&relative), &path, NULL) == ST_OK ||
+                  st_template_example(name, &path, NULL) == ST_OK) &&
                  names_a_family(st_text_string(&path));
     st_text_release(&path);
     st_text_release(&relative);

@@ -14,15 +14,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
+static struct timespec interrupted_at;
 
 static void on_interrupt(int number)
 {
-    (void)number;
-    if (interrupted++) // a second Ctrl-C means it
+    // A second Ctrl-C means it. `timeout` signals its child, then the child's group: that is one wish, not two.
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!interrupted)
+        interrupted_at = now;
+    double since = (double)(now.tv_sec - interrupted_at.tv_sec) + 1e-9 * (double)(now.tv_nsec - interrupted_at.tv_nsec);
+    if (interrupted && number == SIGINT && since > 0.1)
         _exit(ST_INTERRUPTED);
+    interrupted = 1;
 }
 
 static void catch_interrupts(void)
@@ -52,10 +60,10 @@ static int run_internal(const char *role)
 static int report(const st_error *error, st_code code)
 {
     if (code != ST_OK) {
+        const st_cli cli = {.out = stdout, .talk = stderr};
+        st_error nameless = {.what = "failed"};
         fflush(stdout);
-        fprintf(stderr, "simtune: %s\n", error->what[0] ? error->what : "failed");
-        if (error->remedy[0])
-            fprintf(stderr, "  %s\n", error->remedy);
+        st_cli_say(&cli, error->what[0] ? error : &nameless);
     }
     return st_exit_code(code);
 }
@@ -81,10 +89,10 @@ static char *command_line(int argc, char **argv)
     return st_text_take(&text);
 }
 
-static bool wants_colour(void)
+static bool wants_colour(int fd)
 {
     const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
-    return isatty(1) && !(no && no[0]) && terminal && strcmp(terminal, "dumb") != 0;
+    return isatty(fd) && !(no && no[0]) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 // Other programs may hold the store for a while. Ctrl-C ends the wait.
@@ -114,7 +122,8 @@ static st_code run_command(const st_command *command, int argc, char **argv, cha
                   .out = stdout,
                   .talk = stderr,
                   .json = st_parsed_flag(&parsed, "json"),
-                  .colour = wants_colour(),
+                  .colour = wants_colour(1),
+                  .talk_colour = wants_colour(2),
                   .talk_is_terminal = isatty(2) == 1,
                   .interrupted = &interrupted};
     if (st_parsed_flag(&parsed, "help")) {

@@ -152,17 +152,51 @@ static char *cached_path(void)
     return path;
 }
 
+static bool is_cached(const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(name, "shipped-", 8) == 0 && length > 11 && strcmp(name + length - 3, ".db") == 0;
+}
+
+// Caches of what shipped before. One of them stays, the newest: two programs may be in use by turns. A reader that has one
+// open keeps it.
+static void remove_older(const char *path)
+{
+    const char *own = st_text_file_name(path);
+    char *folder = st_strndup(path, (size_t)(own - path)), newest[256] = "";
+    struct stat status, best = {0};
+    for (int removing = 0; folder && removing < 2; removing++) {
+        DIR *directory = opendir(folder);
+        for (struct dirent *entry; directory && (entry = readdir(directory));) {
+            char *file = is_cached(entry->d_name) && strcmp(entry->d_name, own) != 0
+                             ? st_format("%s%s", folder, entry->d_name) : NULL;
+            if (file && removing && strcmp(entry->d_name, newest) != 0) {
+                st_store_remove(file);
+            } else if (file && !removing && stat(file, &status) == 0 && status.st_mtime >= best.st_mtime) {
+                best = status;
+                snprintf(newest, sizeof newest, "%s", entry->d_name);
+            }
+            st_free(file);
+        }
+        if (directory)
+            closedir(directory);
+    }
+    st_free(folder);
+}
+
 // Under a name of its own until it is whole, so that two programs may make it at once.
 static bool make_cached(const char *path)
 {
     st_store *store = NULL;
     char *making = st_format("%s.%ld", path, (long)getpid());
     bool made = making && st_store_open(making, ST_STORE_WRITE, &store, NULL) == ST_OK &&
-                st_cli_import_shipped(store, NULL) == ST_OK;
+                st_store_hurry(store, NULL) == ST_OK && st_cli_import_shipped(store, NULL) == ST_OK;
     st_store_close(store);
     made = made && rename(making, path) == 0;
+    if (made)
+        remove_older(path);
     if (making && !made)
-        unlink(making);
+        st_store_remove(making);
     st_free(making);
     return made;
 }

@@ -2,6 +2,7 @@
 #include "tuner/cli/tune_options.h"
 
 #include "tuner/base/memory.h"
+#include "tuner/t1.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -318,6 +319,13 @@ static st_code read_budget(st_cli *cli, st_tune_options *options, st_error *erro
     static const char remedy[] = "write 30s, or 500 (configurations), or none";
     enum { EMULATED_CANDIDATES = 24 }; // a number, not a time: two runs try the same
     const char *word = st_parsed_text(cli->parsed, "budget");
+    char own[32] = "";
+    if (!word && cli->parsed->word_count && st_t1_is_file(cli->parsed->words[0])) {
+        st_code code = st_t1_budget(cli->parsed->words[0], own, error);
+        if (code != ST_OK)
+            return code;
+        word = own[0] ? own : NULL;
+    }
     options->budget_seconds = 0;
     options->budget_candidates = 0;
     if (!word && st_cli_wants_emulated(cli)) {
@@ -374,13 +382,16 @@ static st_code read_strategy(st_cli *cli, st_tune_options *options, st_error *er
     const char *word = st_parsed_text(cli->parsed, "strategy");
     size_t count;
     const st_strategy_row *rows = st_strategies(&count);
-    options->strategy = rows[0].name;
+    // The emulated device's times mean nothing, so nothing is to be guided by them: all alike, in random order. Who
+    // varies a parameter wants to see all of its values.
+    bool whole = st_cli_wants_emulated(cli) || st_parsed_text(cli->parsed, "vary");
+    options->strategy = whole ? "exhaustive" : rows[0].name;
     for (size_t i = 0; word && i < count; i++)
         if (strcmp(rows[i].name, word) == 0) {
             options->strategy = rows[i].name;
             return ST_OK;
         }
-    return word ? st_fail(error, ST_USAGE, "there are exhaustive and random", "there is no strategy %s", word)
+    return word ? st_fail(error, ST_USAGE, st_strategy_names(), "there is no strategy %s", word)
                 : ST_OK;
 }
 
@@ -408,6 +419,17 @@ static st_code read_counters(st_cli *cli, st_tune_options *options, st_error *er
     if (options->counters == ST_COUNTERS_DEMANDED && strcmp(word, "required") != 0)
         return st_fail(error, ST_USAGE, "there are auto, off and required", "--counters %s is unknown", word);
     return ST_OK;
+}
+
+static st_code read_profile(st_cli *cli, st_tune_options *options, st_error *error)
+{
+    const char *word = st_parsed_text(cli->parsed, "profile");
+    options->profile_all = word && strcmp(word, "all") == 0;
+    if (word && !options->profile_all && strcmp(word, "survivors") != 0)
+        return st_fail(error, ST_USAGE, "there are survivors and all", "--profile %s is unknown", word);
+    return options->profile_all && options->counters == ST_COUNTERS_OFF
+               ? st_fail(error, ST_USAGE, "leave one of them out", "--profile all needs what --counters off refuses")
+               : ST_OK;
 }
 
 // Front-ends of --axis for axes that people name often. To add one: a row, and one of the options.
@@ -508,6 +530,8 @@ st_code st_tune_words_read(st_cli *cli, const st_template *tmpl, st_tune_words *
         code = read_determinism(cli, tmpl, options, error);
     if (code == ST_OK)
         code = read_counters(cli, options, error);
+    if (code == ST_OK)
+        code = read_profile(cli, options, error);
     if (code != ST_OK) {
         st_tune_words_release(out);
         return code;
@@ -525,6 +549,7 @@ st_code st_tune_words_read(st_cli *cli, const st_template *tmpl, st_tune_words *
     options->time_limit = limit;
     options->compile_processes = (int)jobs;
     options->fresh = st_parsed_flag(cli->parsed, "fresh");
+    options->no_history = st_parsed_flag(cli->parsed, "no-history");
     options->command = cli->command_line;
     options->interrupted = cli->interrupted;
     return ST_OK;

@@ -36,6 +36,8 @@ typedef struct st_compiled {
     char *log;                            // compiler's and assembler's words, never NULL; owned
     double seconds;                       // spent compiling; as when it was made if from the cache
     bool from_cache;
+    int process;                          // that compiled it, of the pool's; of no meaning if from the cache
+    double began;                         // st_clock_seconds; of no meaning if from the cache
     char compiler[48];                    // "nvrtc 13.0", "g++ 12.2.0"
 } st_compiled;
 void st_compiled_release(st_compiled *compiled);

@@ -281,6 +281,10 @@ static st_code answer_compiled(int fd, const st_compiled *compiled, st_error *er
     st_text_init(&blob);
     json_t *json = NULL;
     st_code code = st_compiled_encode(compiled, &json, &blob, error);
+    if (!code && json_object_set_new(json, "ended", json_real(st_clock_seconds())) != 0) {
+        json_decref(json);
+        code = st_fail_memory(error, "answering a compile job");
+    }
     if (!code)
         code = answer(fd, json, blob.data, blob.length, error);
     st_text_release(&blob);

@@ -50,9 +50,11 @@ static void describe_end(int status, char *out, size_t capacity) {
 }
 
 // The result of a job whose child was lost; the log says how.
-static void finish_lost(st_pool *pool, st_pool_job *job, bool timeout, double seconds,
-                        const char *end, const char *words) {
-    st_compiled compiled = {.seconds = seconds};
+static void finish_lost(st_pool *pool, const st_pool_child *child, st_pool_job *job, bool timeout,
+                        double seconds, const char *end, const char *words) {
+    st_compiled compiled = {.seconds = seconds,
+                            .process = (int)(child - pool->children),
+                            .began = st_clock_seconds() - seconds};
     compiled.outcome = timeout ? ST_COMPILE_TIMEOUT : ST_COMPILE_CRASH;
     snprintf(compiled.compiler, sizeof compiled.compiler, "%s", job->compiler);
     compiled.log =
@@ -86,7 +88,7 @@ static void lose_child(st_pool *pool, st_pool_child *child, bool kill_it, bool t
     for (int i = count - 1; i >= (had_started ? 1 : 0); --i)
         st_job_list_put_first(&pool->ready, child->jobs[i]);
     if (had_started)
-        finish_lost(pool, child->jobs[0], timeout, seconds, end, words);
+        finish_lost(pool, child, child->jobs[0], timeout, seconds, end, words);
     else if (count > 0 && ++pool->early_deaths >= MOST_EARLY_DEATHS) { // invariant 4
         st_error error;
         st_fail(&error, ST_FAILED, "run simtune doctor",
@@ -124,6 +126,10 @@ static bool take_compiled(st_pool *pool, st_pool_child *child, const st_frame *f
         st_compiled_release(&compiled);
         return false;
     }
+    // The child's own clock, which is ours: it is heard of only when somebody listens.
+    double ended = st_json_number_or_nan(frame->json, "ended");
+    compiled.process = (int)(child - pool->children);
+    compiled.began = (isnan(ended) ? st_clock_seconds() : ended) - compiled.seconds;
     if (compiled.outcome == ST_COMPILED)
         st_compile_times_add(&pool->times, compiled.seconds, job->kernel_count);
     store(pool, job, &compiled);

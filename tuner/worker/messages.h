@@ -12,14 +12,17 @@
 //   load     {candidate, kernels, module} + module     → loaded {kernels}, or need_module when the blob was left
 //                                                        out and the worker does not hold that key (0: never held)
 //   plan     {candidate, plan}                         → ready
-//   verify   {candidate, data, rotation, compares, derive, in_place} → verified {verdict}
+//   verify   {candidate, data, rotation, compares, derive, in_place, keep} → verified {verdict}
 //                                                        derive: a plan of the problem's kernels that fills derived
 //                                                        buffers (may be absent); in_place: pairs of input and output
-//                                                        that are one memory in a further run (may be absent)
+//                                                        that are one memory in a further run (may be absent); keep: temporary
+//                                                        storage stays as the last run left it (may be absent)
 //   capture  {candidate, data, rotation}               → ready   its outputs become what others must equal
 //   time     {candidate, cache, samples, drop}         → timed {state} + float64 ns
 //   race     {candidates, cache, rounds, seed}         → timed {state} + float64 ns [round][candidate]
-//   stalls   {candidate, minimum} + cubin              → stalls {profile}         profile worker only
+//   stalls   {candidate, minimum, expected_ns, seconds, lines} + cubin → stalls {profile}   profile worker only
+//                                                        all but the first two may be absent (cupti/counters.h,
+//                                                        st_stall_options)
 //   counters {candidates, metrics}                     → counters {values, seconds}  profile worker only
 //   speed    {}                                        → speed {read_gbs, copy_gbs}
 //   unload   {candidate}                               → ready

@@ -54,7 +54,9 @@ static st_code need_profiler(st_worker *worker, st_error *error)
     return code;
 }
 
-static json_t *encode_stalls(const st_stall_profile *profile)
+enum { LINES_MOST = 64 }; // the rest are single samples
+
+static json_t *encode_stalls(const st_stall_profile *profile, size_t lines_most)
 {
     json_t *reasons = json_array(), *lines = json_array();
     for (size_t i = 0; i < profile->reason_count; i++) {
@@ -63,7 +65,7 @@ static json_t *encode_stalls(const st_stall_profile *profile)
                                                  (json_int_t)reason->samples, "not_issued",
                                                  (json_int_t)reason->samples_not_issued));
     }
-    for (size_t i = 0; i < profile->line_count && i < 64; i++) { // the rest are single samples
+    for (size_t i = 0; i < profile->line_count && i < lines_most; i++) {
         const st_line_sample *line = &profile->lines[i];
         size_t known;
         const st_stall *stalls = st_stalls(&known);
@@ -74,19 +76,37 @@ static json_t *encode_stalls(const st_stall_profile *profile)
                              (json_int_t)line->samples, "stall",
                              named ? stalls[line->main_stall].name : ""));
     }
-    return json_pack("{s:s, s:o, s:o, s:I, s:I, s:f}", "type", "stalls", "reasons", reasons, "lines",
+    return json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:f}", "type", "stalls", "reasons", reasons, "lines",
                      lines, "total", (json_int_t)profile->total_samples, "dropped",
-                     (json_int_t)profile->dropped_samples, "seconds", profile->seconds);
+                     (json_int_t)profile->dropped_samples, "launches", (json_int_t)profile->launches,
+                     "launch_seconds", st_json_number(profile->launch_seconds), "seconds", profile->seconds);
+}
+
+// How much is looked at: `minimum`, and what may be absent.
+static st_code read_options(const json_t *request, st_stall_options *out, st_error *error)
+{
+    int64_t minimum = 0, lines = LINES_MOST;
+    *out = (st_stall_options){0};
+    st_code code = st_json_get_int(request, "minimum", &minimum, error);
+    if (code == ST_OK && json_object_get(request, "lines"))
+        code = st_json_get_int(request, "lines", &lines, error);
+    if (code == ST_OK && json_object_get(request, "expected_ns"))
+        code = st_json_get_number(request, "expected_ns", &out->expected_ns, error);
+    if (code == ST_OK && json_object_get(request, "seconds"))
+        code = st_json_get_number(request, "seconds", &out->seconds, error);
+    out->minimum = minimum > 0 ? (uint64_t)minimum : 0;
+    out->lines = lines < 1 ? 1 : lines > LINES_MOST ? LINES_MOST : (size_t)lines;
+    return code;
 }
 
 st_code wk_stalls(st_worker *worker, const st_frame *request, wk_reply *reply, st_error *error)
 {
     wk_candidate *candidate;
-    int64_t minimum;
+    st_stall_options how;
     st_stall_profile profile = {0};
     st_code code = wk_get_planned(worker, request->json, &candidate, error);
     if (code == ST_OK)
-        code = st_json_get_int(request->json, "minimum", &minimum, error);
+        code = read_options(request->json, &how, error);
     if (code == ST_OK)
         code = wk_data_prepare(worker, ST_DATA_RANDOM, 0, error);
     if (code == ST_OK)
@@ -94,13 +114,12 @@ st_code wk_stalls(st_worker *worker, const st_frame *request, wk_reply *reply, s
     if (code != ST_OK)
         return code;
     profiled_run run = {worker, candidate};
-    uint64_t least = (uint64_t)(minimum > 0 ? minimum : 0);
     if (wk_emulated(worker))
-        code = wk_emulated_stalls(worker, make_cold, run_once, &run, least, &profile, error);
+        code = wk_emulated_stalls(worker, make_cold, run_once, &run, how.minimum, &profile, error);
     else
-        code = st_profiler_stalls(worker->profiler, run_once, &run, request->blob, request->blob_length, least,
-                                  &profile, error);
-    if (code == ST_OK && !(reply->json = encode_stalls(&profile)))
+        code = st_profiler_stalls_as(worker->profiler, run_once, &run, request->blob, request->blob_length, &how,
+                                     &profile, error);
+    if (code == ST_OK && !(reply->json = encode_stalls(&profile, how.lines)))
         code = st_fail_memory(error, "writing a profile");
     st_stall_profile_release(&profile);
     return code;

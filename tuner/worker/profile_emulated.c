@@ -76,6 +76,11 @@ st_code wk_emulated_stalls(st_worker *worker, st_run_once *prepare, st_run_once 
         code = st_emu_profile_stalls(worker->gpu, minimum, &profile, error);
     if (code == ST_OK)
         code = translate(&profile, out, error);
+    if (code == ST_OK)
+    { // what it took would say nothing
+        out->launches = 1;
+        out->launch_seconds = NAN;
+    }
     st_emu_profile_release(&profile);
     st_emu_profile_end(worker->gpu);
     return code;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verification of one candidate (DESIGN.md §7.2). Invariants: 1. on exact data the candidate runs twice, first
-// over temporary storage and outputs of 0xFF, then over what its first run left, and must be right both times;
+// over temporary storage and outputs of 0xFF, then over what its first run left, and must be right both times (what
+// was left is of the same data: `keep` asks for a run over what other data left, see run_check.c);
 // where that is promised, it runs a third time in place, on all data; 2. only counts and the first mismatch come
 // back; 3. fences are checked after each run; 4. derived buffers are made anew, over 0xFF, from each run's outputs.
 //
@@ -8,6 +9,7 @@
 // 2nd ed., 4.2, and Higham and Mary 2019 for the probabilistic term):
 //   |s - S| <= min(gamma_h, 6 sqrt(h) u) * sum |x| + u_out * |S|,   gamma_h = h u / (1 - h u)
 // with u of the accumulator (2^-24 for every type but f64) and u_out of the output's own rounding.
+// A tolerance is the template's own bound, a share of |S| or of its magnitude, and holds for exact data too.
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/worker/worker_internal.h"
@@ -27,7 +29,8 @@ static rule rule_of(const st_worker *worker, const st_plan_compare *compare)
 {
     const st_type *type = st_type_of(worker->buffers[compare->output].spec.type);
     rule made = {0, 0, 0, 0};
-    if (!type->is_float || worker->data == ST_DATA_EXACT)
+    bool has_tolerance = !compare->bounded && compare->tolerance > 0;
+    if (!type->is_float || (worker->data == ST_DATA_EXACT && !has_tolerance))
         return made;
     if (compare->bounded) {
         double u = type->id == ST_F64 ? 0x1p-53 : 0x1p-24, h = (double)compare->height;
@@ -35,9 +38,10 @@ static rule rule_of(const st_worker *worker, const st_plan_compare *compare)
         made.kind = 1;
         made.share = gamma < likely ? gamma : likely;
         made.own = type->unit_roundoff;
-    } else if (compare->tolerance > 0) {
-        made.kind = 2;
+    } else if (has_tolerance) {
+        made.kind = compare->magnitude >= 0 ? 1 : 2;
         made.share = compare->tolerance;
+        made.own = compare->magnitude >= 0 ? type->unit_roundoff : 0;
     }
     // Half the smallest subnormal: results that round to nothing.
     if (made.kind)
@@ -156,12 +160,13 @@ static st_code judge_fences(st_worker *worker, const st_plan *plan, st_verdict *
     return ST_OK;
 }
 
-static st_code poison(st_worker *worker, st_error *error)
+// `keep`: the temporary storage stays as it is.
+static st_code poison(st_worker *worker, bool keep, st_error *error)
 {
     st_code code = ST_OK;
     for (size_t i = 0; i < worker->buffer_count && code == ST_OK; i++) {
         int role = worker->buffers[i].spec.role;
-        if (role == ROLE_OUTPUT || role == ROLE_TEMP || role == ROLE_DERIVED)
+        if (role == ROLE_OUTPUT || (role == ROLE_TEMP && !keep) || role == ROLE_DERIVED)
             code = wk_buffer_poison(worker, &worker->buffers[i], error);
     }
     return code;
@@ -190,7 +195,7 @@ static st_code begin(st_worker *worker, const st_frame *request, wk_candidate **
     if (code == ST_OK)
         code = wk_data_prepare(worker, data ? ST_DATA_RANDOM : ST_DATA_EXACT, (uint64_t)rotation, error);
     if (code == ST_OK)
-        code = poison(worker, error);
+        code = poison(worker, json_is_true(json_object_get(request->json, "keep")), error);
     return code;
 }
 
@@ -237,7 +242,7 @@ static st_code run_in_place(st_worker *worker, const wk_candidate *candidate, co
         input->spec.type != output->spec.type || input->spec.count > output->spec.count)
         return st_fail(error, ST_FAILED, "remove `in_place`, or give both the same type and size",
                        "%s and %s cannot be the same memory", input->spec.name, output->spec.name);
-    st_code code = poison(worker, error);
+    st_code code = poison(worker, false, error);
     if (code == ST_OK)
         code = wk_input_into(worker, (size_t)of->in_places[which][0], output, error);
     if (code != ST_OK)

@@ -30,6 +30,9 @@ t simtune acknowledge ${S2} --threshold 20 --cache cold --family reduce --reason
 t simtune acknowledge ${S2} --device A100 --reason 'of another card' $D
 t simtune acknowledge ${S2} --size 1Mi --reason 'nothing to excuse' $D
 t simtune acknowledge ${S2} --reason 'the barrier is needed | says ada' $D
+# What was said is not said over: the same words again are no mistake, others are refused.
+t simtune acknowledge ${S2} --reason 'the barrier is needed | says ada' $D
+t simtune acknowledge ${S2} --reason 'another reason' $D
 t simtune compare --against-baseline ${S2} $D
 json simtune compare --against-baseline ${S2} --json $D
 t simtune compare --against-baseline ${S2} --markdown $D

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Damaged stores: told plainly by every command, what can still be read is said and saved, and the file stays as it is.
+# Damaged stores: told plainly by every command that meets the damage, what can still be read is said and saved, and the file stays as it is.
 store
 python3 - <<'END'
 import sqlite3
@@ -26,7 +26,7 @@ def cut(bytes_now):
 write("cut.db", cut)
 END
 md5sum table.db index.db header.db cut.db >before
-t simtune query --best --db table.db
+t simtune query --db table.db
 t simtune db check --db table.db
 json simtune db check --db table.db --json
 t simtune db check --db index.db

@@ -15,3 +15,10 @@ sql history.db "UPDATE session SET status = 'running', finished_ms = NULL WHERE 
 tune --counters off --type f32 --db history.db
 tune --counters off --type f32 --db history.db --fresh
 left
+# The timeline: written beside the summary; what cannot be written is known before anything is measured.
+untimed simtune tune "$DATA/typed.cu" --device emu --size 512 --budget 3 --counters off --type f32 --db history.db --fresh --trace made/run.json
+python3 -c 'import json; print(sorted({e["cat"] for e in json.load(open("made/run.json"))["traceEvents"] if e["ph"] == "X"}))'
+t simtune tune "$DATA/typed.cu" --device emu --size 512 --budget 3 --type f32 --db history.db --dry-run --trace run.json
+t simtune tune "$DATA/typed.cu" --device emu --size 512 --budget 3 --type f32 --db history.db --trace made
+t simtune tune "$DATA/typed.cu" --device emu --size 512 --budget 3 --type f32 --db history.db --trace /proc/none/run.json
+t simtune tune "$DATA/typed.cu" --device emu --size 512 --budget 3 --type f32 --db history.db --trace history.db

@@ -120,4 +120,4 @@ refuse long.json "{\"results\": [], \"metadata\": {\"simtune\": {\"type\": \"$(p
 gzip -c blur_cache.json | head -c 300 >half.json.gz
 t simtune db import half.json.gz --db fresh.db
 t simtune db import missing.json --db fresh.db
-sql fresh.db "SELECT count(*) FROM session"
+test -e fresh.db || echo "no store was left of it"

@@ -22,6 +22,7 @@ tune --device 0
 # What ships, by a rule that the user's store does not change; a store that was named must be sound all the same.
 simtune db export $SHARE/db/history/shipped.jsonl.gz "$(sql history.db "SELECT session_id FROM session WHERE family = 'scale'")" --db history.db 2>.err
 tune -o shipped.h
+tune --no-history --no-header
 echo "this is a text, not a database, and long enough to have a header of a hundred bytes, which it fills" >text.db
 t simtune tune $DATA/scale.cu --db text.db -o none
 t simtune query scale --best

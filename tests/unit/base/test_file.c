@@ -233,6 +233,47 @@ static void test_read_faults(void **state)
         }
 }
 
+// Bit by bit: nothing is at the name before the end, and nothing else is left in any case.
+static void test_writing_bit_by_bit(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    st_writing writing = {0};
+    char path[300], above[300];
+    snprintf(path, sizeof path, "%s", in_folder("bits/a"));
+    snprintf(above, sizeof above, "%s", in_folder("bits"));
+    st_writing_release(&writing); // of none
+    for (int finishes = 0; finishes < 2; finishes++) {
+        assert_int_equal(st_writing_open(&writing, path, &error), ST_OK);
+        assert_int_equal(st_writing_add(&writing, "one ", 4, &error), ST_OK);
+        assert_int_equal(st_writing_add(&writing, "", 0, &error), ST_OK);
+        assert_int_equal(st_writing_add(&writing, "two", 3, &error), ST_OK);
+        assert_int_equal(access(path, F_OK), -1);
+        if (finishes)
+            assert_int_equal(st_writing_finish(&writing, &error), ST_OK);
+        st_writing_release(&writing);
+        assert_int_equal(files_in(above), finishes);
+    }
+    assert_holds(path, "one two", 7);
+    for (unsigned long n = 1; n < 20; n++) { // each system call in turn
+        st_fault_arm(ST_FAULT_SYSTEM, n);
+        st_code code = st_writing_open(&writing, path, &error);
+        if (code == ST_OK)
+            code = st_writing_add(&writing, "three", 5, &error);
+        if (code == ST_OK)
+            code = st_writing_finish(&writing, &error);
+        st_writing_release(&writing);
+        bool injected = st_fault_injected(ST_FAULT_SYSTEM);
+        st_fault_arm(ST_FAULT_SYSTEM, 0);
+        assert_int_equal(code == ST_OK, !injected);
+        assert_int_equal(files_in(above), 1);
+        assert_holds(path, injected ? "one two" : "three", injected ? 7 : 5);
+        if (!injected)
+            return;
+    }
+    fail_msg("no trial went without a fault");
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
 int main(void)
@@ -242,7 +283,7 @@ int main(void)
         IN_FOLDER(test_parents_are_made),    IN_FOLDER(test_refusing),
         IN_FOLDER(test_links_are_followed),
         IN_FOLDER(test_system_faults),       IN_FOLDER(test_no_memory),
-        IN_FOLDER(test_read_faults),
+        IN_FOLDER(test_read_faults),         IN_FOLDER(test_writing_bit_by_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,27 @@ static void test_numbers_survive(void **state)
     }
 }
 
+// What jansson reads back is what went in; what is not UTF-8 becomes "?".
+static void test_strings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } rows[] = {{"", ""}, {"a\"b\\c/d", "a\"b\\c/d"}, {"\x01\n\t\x1f\x7f", "\x01\n\t\x1f\x7f"}, {"µ €", "µ €"}, {"\xff\xc3", "??"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        st_text text;
+        json_t *value = NULL;
+        st_text_init(&text);
+        st_json_add_string(&text, rows[i].in);
+        assert_int_equal(st_json_parse(st_text_string(&text), text.length, "a string", &value, NULL), ST_OK);
+        assert_string_equal(json_string_value(value), rows[i].out);
+        for (const char *at = st_text_string(&text); *at; at++)
+            assert_true((unsigned char)*at >= 0x20 && *at != 0x7f);
+        json_decref(value);
+        st_text_release(&text);
+    }
+}
+
 static void test_refusing(void **state)
 {
     (void)state;
@@ -190,7 +211,7 @@ int main(void)
     st_json_setup();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_printing),  cmocka_unit_test(test_numbers_survive),
-        cmocka_unit_test(test_refusing),  cmocka_unit_test(test_getters),
+        cmocka_unit_test(test_refusing), cmocka_unit_test(test_strings),  cmocka_unit_test(test_getters),
         cmocka_unit_test(test_getters_refuse), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

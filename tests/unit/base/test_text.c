@@ -193,6 +193,25 @@ static void test_near_words(void **state)
     assert_int_equal(st_text_nearest(endless, words, 5), -1);
 }
 
+// The well-formed sequences of Unicode's table 3-7, their first and last, and what lies just beyond each.
+static void test_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t length;
+    } rows[] = {{"", 0}, {"a", 1}, {"\x7f", 1}, {"\x01", 1},
+                {"\x80", 0}, {"\xbf", 0}, {"\xc0\x80", 0}, {"\xc1\xbf", 0},
+                {"\xc2\x80", 2}, {"\xdf\xbf", 2}, {"\xc2", 0}, {"\xc2z", 0}, {"\xc2\xc2", 0},
+                {"\xe0\x9f\xbf", 0}, {"\xe0\xa0\x80", 3}, {"\xed\x9f\xbf", 3}, {"\xed\xa0\x80", 0}, {"\xed\xbf\xbf", 0},
+                {"\xee\x80\x80", 3}, {"\xef\xbf\xbf", 3}, {"\xe2\x82", 0},
+                {"\xf0\x8f\xbf\xbf", 0}, {"\xf0\x90\x80\x80", 4}, {"\xf4\x8f\xbf\xbf", 4}, {"\xf4\x90\x80\x80", 0},
+                {"\xf0\x9f\x98", 0}, {"\xf8\x88\x80\x80\x80", 0}, {"\xfe", 0}, {"\xff", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (st_text_character(rows[i].text) != rows[i].length)
+            fail_msg("row %zu is %zu bytes long", i, st_text_character(rows[i].text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,7 +219,7 @@ int main(void)
         cmocka_unit_test(test_taking),     cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_clearing_a_failure), cmocka_unit_test(test_comparing),
         cmocka_unit_test(test_integers),   cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_near_words),
+        cmocka_unit_test(test_near_words), cmocka_unit_test(test_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

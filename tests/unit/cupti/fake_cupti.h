@@ -25,6 +25,7 @@ static struct fake {
     bool busy;                 // another process profiles
     uint32_t period, limit;    // a period below the limit loses samples
     uint64_t waiting, dropped; // samples that were not read yet
+    uint64_t of_flush;         // those of them that are of the cache's flush, of another module
     unsigned calls, changes, enablings, breaches, lossy;
     // ranges
     const uint8_t *first_image;
@@ -36,6 +37,8 @@ static struct fake {
     bool open;
 } fake;
 
+#define FAKE_FLUSH 1000
+#define FAKE_CRC 7 // of every candidate's module
 #define FAKE_REASONS 4
 #define FAKE_PASSES 3
 static const char *const fake_names[FAKE_REASONS] = {
@@ -47,7 +50,7 @@ static void device_runs(const fake_run *run) {
     if (fake.sampling) {
         uint64_t wanted = run->cycles >> fake.period;
         uint64_t most = run->cycles >> fake.limit;
-        fake.waiting += wanted < most ? wanted : most;
+        *(run->number == FAKE_FLUSH ? &fake.of_flush : &fake.waiting) += wanted < most ? wanted : most;
         fake.dropped += wanted < most ? 0 : wanted - most;
         fake.lossy += wanted > most;
     }
@@ -64,7 +67,7 @@ static st_code run_once(void *context, st_error *error) {
 
 static st_code prepare(void *context, st_error *error) {
     (void)error;
-    fake_run flush = {.number = 1000, .cycles = 1u << 28};
+    fake_run flush = {.number = FAKE_FLUSH, .cycles = 1u << 28};
     ((fake_run *)context)->prepared++;
     device_runs(&flush);
     return ST_OK;
@@ -84,7 +87,7 @@ static CUptiResult sampling_disable(CUpti_PCSamplingDisableParams *p) {
     fake.calls++;
     fake.breaches += !fake.sampling;
     fake.sampling = false;
-    fake.waiting = 0;
+    fake.waiting = fake.of_flush = 0;
     return CUPTI_SUCCESS;
 }
 
@@ -117,14 +120,20 @@ static CUptiResult set_attributes(CUpti_PCSamplingConfigurationInfoParams *p) {
     return fake.period >= 5 && fake.period <= 31 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
+static CUptiResult cubin_crc(CUpti_GetCubinCrcParams *p) {
+    fake.calls++;
+    p->cubinCrc = FAKE_CRC;
+    return CUPTI_SUCCESS;
+}
+
 // Three quarters wait (two thirds of these with nothing issued), one quarter issues; two
-// instructions.
+// instructions, and one of the flush, which always waits.
 static CUptiResult get_data(CUpti_PCSamplingGetDataParams *p) {
     fake.calls++;
     if (fake.busy)
         return CUPTI_ERROR_UNKNOWN;
     CUpti_PCSamplingData *data = p->pcSamplingData;
-    uint32_t n = (uint32_t)fake.waiting;
+    uint32_t n = (uint32_t)fake.waiting, others = (uint32_t)fake.of_flush;
     data->droppedSamples = fake.dropped;
     data->totalNumPcs = n ? 2 : 0;
     data->remainingNumPcs = 0;
@@ -139,8 +148,17 @@ static CUptiResult get_data(CUpti_PCSamplingGetDataParams *p) {
         b->stallReasonCount = 2;
         b->stallReason[0] = (CUpti_PCSamplingStallReason){12, n / 4};
         b->stallReason[1] = (CUpti_PCSamplingStallReason){13, 77}; // no reason: to be ignored
+        a->cubinCrc = b->cubinCrc = FAKE_CRC;
     }
-    fake.waiting = fake.dropped = 0;
+    if (others) {
+        CUpti_PCSamplingPCData *c = &data->pPcData[data->totalNumPcs++];
+        c->functionName = "flush";
+        c->cubinCrc = FAKE_CRC + 1;
+        c->pcOffset = 0x300;
+        c->stallReasonCount = 1;
+        c->stallReason[0] = (CUpti_PCSamplingStallReason){10, others};
+    }
+    fake.waiting = fake.of_flush = fake.dropped = 0;
     return CUPTI_SUCCESS;
 }
 
@@ -291,6 +309,7 @@ static const st_cupti fake_api = {
     .PCSamplingGetStallReasons = list_reasons,
     .PCSamplingSetConfigurationAttribute = set_attributes,
     .PCSamplingGetData = get_data,
+    .GetCubinCrc = cubin_crc,
     .RangeProfilerEnable = ranges_enable,
     .RangeProfilerDisable = ranges_disable,
     .RangeProfilerGetCounterDataSize = data_size,

@@ -87,7 +87,7 @@ static void a_kernel_without_samples_ends(void **state) {
     close_fake(profiler);
 }
 
-// Invariant 6 of pc_sampling.c: after a short candidate a long one would lose most of its samples.
+// pc_collect.c, invariant 2: after a short candidate a long one would lose most of its samples.
 static void runs_that_lose_samples_are_thrown_away(void **state) {
     (void)state;
     st_profiler *profiler = open_fake();
@@ -132,6 +132,70 @@ static void what_prepare_runs_is_not_sampled(void **state) {
     st_profiler_set_prepare(profiler, NULL);
     collect(profiler, &run, 2000);
     assert_true(run.prepared < run.runs);
+    close_fake(profiler);
+}
+
+// --- many candidates whose times are known
+
+static st_stall_profile collect_as(st_profiler *profiler, fake_run *run, double expected_ns, uint64_t minimum) {
+    st_stall_profile profile;
+    const st_stall_options how = {.minimum = minimum, .expected_ns = expected_ns, .seconds = 10, .lines = 4};
+    // The image is no cubin: its lines are not found, which costs nothing but themselves.
+    assert_int_equal(st_profiler_stalls_as(profiler, run_once, run, "image", 5, &how, &profile, NULL), ST_OK);
+    return profile;
+}
+
+static void a_known_time_chooses_the_period_once(void **state) {
+    (void)state;
+    st_profiler *profiler = open_fake();
+    for (int i = 0; i < 6; i++) { // 240 µs, and candidates up to 8 times slower
+        double ns = 240e3 * (1 + i);
+        fake_run run = {.cycles = (uint64_t)(ns * 1.98 * 132)};
+        st_stall_profile profile = collect_as(profiler, &run, ns, 300);
+        assert_true(profile.total_samples >= 300);
+        assert_int_equal(run.runs, 1);
+        assert_int_equal(profile.launches, 1);
+        st_stall_profile_release(&profile);
+    }
+    assert_int_equal(fake.changes, 2); // as sampling was enabled, and to the period of these times
+    assert_true(fake.period >= 11 && fake.period <= 15);
+    fake_run tiny = {.cycles = (uint64_t)(4e3 * 1.98 * 132)};
+    st_stall_profile profile = collect_as(profiler, &tiny, 4e3, 300);
+    assert_int_equal(fake.period, 7); // the finest that loses nothing
+    assert_int_equal(fake.lossy, 0);
+    st_stall_profile_release(&profile);
+    close_fake(profiler);
+}
+
+// pc_collect.c, invariant 3: a block alone gives few samples, so it is run often, and read seldom.
+static void further_runs_are_read_together(void **state) {
+    (void)state;
+    st_profiler *profiler = open_fake();
+    st_profiler_set_prepare(profiler, prepare);
+    fake_run run = {.cycles = 8000}; // 62 samples a run
+    st_stall_profile profile = collect_as(profiler, &run, 4e3, 1000);
+    assert_true(profile.total_samples >= 1000);
+    assert_true(run.runs >= 16 && run.runs <= 20);
+    assert_int_equal(run.prepared, run.runs);
+    assert_int_equal(profile.launches, run.runs);
+    assert_true(profile.launch_seconds >= 0 && profile.launch_seconds <= profile.seconds);
+    // What the flush waited is not among it.
+    assert_int_equal(profile.total_samples, run.runs * (8000 >> 7));
+    assert_int_equal(profile.line_count, 2);
+    st_stall_profile_release(&profile);
+    close_fake(profiler);
+}
+
+static void an_end_by_time_is_kept(void **state) {
+    (void)state;
+    st_profiler *profiler = open_fake();
+    fake_run run = {.cycles = 8000};
+    const st_stall_options how = {.minimum = 1000000, .expected_ns = 4e3, .seconds = 1e-9, .lines = 1};
+    st_stall_profile profile;
+    assert_int_equal(st_profiler_stalls_as(profiler, run_once, &run, NULL, 0, &how, &profile, NULL), ST_OK);
+    assert_true(run.runs <= 3); // the first pays for the set-up and does not count
+    assert_true(profile.total_samples > 0);
+    st_stall_profile_release(&profile);
     close_fake(profiler);
 }
 
@@ -347,6 +411,9 @@ int main(void) {
         cmocka_unit_test(runs_that_lose_samples_are_thrown_away),
         cmocka_unit_test(far_too_many_samples_make_it_coarser),
         cmocka_unit_test(what_prepare_runs_is_not_sampled),
+        cmocka_unit_test(a_known_time_chooses_the_period_once),
+        cmocka_unit_test(further_runs_are_read_together),
+        cmocka_unit_test(an_end_by_time_is_kept),
         cmocka_unit_test(leftovers_are_not_the_next_candidates),
         cmocka_unit_test(a_busy_device_is_told_and_left_alone),
         cmocka_unit_test(every_candidate_gets_its_own_values),

@@ -54,6 +54,15 @@ static void every_spelling_is_found(void **state) {
     expect_found("smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", "barrier");
     expect_found("smsp__warps_issue_stalled_drain.sum", "drain");
     expect_found("stall.membar", "membar");
+    expect_found("Stall Long Scoreboard", "long_scoreboard"); // Nsight Compute's tables
+    expect_found("stall_long_sb", "long_scoreboard");
+    expect_found("Stall_MIO_Throttle", "mio_throttle");
+    expect_found("stall_imc", "imc_miss");
+    expect_found("Execution Dependency", "wait"); // nvprof
+    char long_name[400];
+    memset(long_name, 'a', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    assert_null(st_stall_find(long_name));
     assert_null(st_stall_find("long_scoreboar"));
     assert_null(st_stall_find("long"));
     assert_null(st_stall_find("stall."));

@@ -393,8 +393,8 @@ static void what_cannot_be_a_baseline_is_refused(void **state)
     st_error error = {0};
     history_session empty = {.ended_ms = day(9)};
     assert_ok(history_begin(to.store, &empty, &error), error);
-    assert_int_equal(st_store_baseline(to.store, empty.row.key, NULL, &error), ST_USAGE); // it runs
-    assert_non_null(strstr(error.what, "running"));
+    assert_int_equal(st_store_baseline(to.store, empty.row.key, NULL, &error), ST_USAGE); // nobody runs it any more
+    assert_non_null(strstr(error.what, "was cut off before its end"));
     assert_ok(history_end(&empty, &error), error);
     assert_int_equal(st_store_baseline(to.store, empty.row.key, NULL, &error), ST_USAGE);
     assert_non_null(strstr(error.what, "no winner"));
@@ -420,6 +420,26 @@ static void the_latest_is_a_finished_one(void **state)
     assert_int_equal(st_store_latest(to.store, &none, id, &error), ST_NOTHING);
     assert_ok(st_script_run(to.store, "UPDATE session SET status = 'interrupted'", "x", &error), error);
     assert_int_equal(st_store_latest(to.store, &any, id, &error), ST_NOTHING);
+    st_store_close(to.store);
+}
+
+// A session that some process runs is told from one that was cut off.
+static void a_running_session_is_no_baseline_yet(void **state)
+{
+    (void)state;
+    made to = make(in_folder("live.db"));
+    st_error error = {0};
+    bool mine = false;
+    history_session empty = {.ended_ms = day(9)};
+    assert_ok(history_begin(to.store, &empty, &error), error);
+    st_store *runs = open_store(in_folder("live.db"), ST_STORE_WRITE);
+    assert_ok(st_store_session_claim(runs, empty.row.id, &mine, &error), error);
+    assert_true(mine);
+    assert_int_equal(st_store_baseline(to.store, empty.row.key, NULL, &error), ST_USAGE);
+    assert_non_null(strstr(error.what, "is still running"));
+    st_store_close(runs);
+    assert_int_equal(st_store_baseline(to.store, empty.row.key, NULL, &error), ST_USAGE);
+    assert_non_null(strstr(error.what, "was cut off before its end"));
     st_store_close(to.store);
 }
 
@@ -469,15 +489,15 @@ static void acknowledgements_are_kept_found_and_withdrawn(void **state)
     assert_int_equal(all.count, 2);
     assert_non_null(strstr(all.lines[0], "second ada")); // the newest first
     assert_non_null(strstr(all.lines[1], "first -"));
-    // Again for the same: the id stays, what was said is replaced.
+    // Again for the same: what was said stays.
     row.session_key = to.keys[1];
     row.reason = "third";
     row.acknowledged_ms = 3000;
-    assert_ok(st_store_acknowledge(to.store, &row, &error), error);
-    assert_string_equal(row.id, first);
+    assert_int_equal(st_store_acknowledge(to.store, &row, &error), ST_USAGE);
+    assert_non_null(strstr(error.what, "acknowledged already"));
     all = said(to.store, -1, any);
     assert_int_equal(all.count, 2);
-    assert_non_null(strstr(all.lines[0], "third ada"));
+    assert_non_null(strstr(all.lines[1], "first -"));
     assert_int_equal(said(to.store, to.keys[3], any).count, 0);
     assert_int_equal(said(to.store, -1, (st_compare_filter){.family = "scan", .n = -1}).count, 0);
     assert_int_equal(said(to.store, -1, (st_compare_filter){.type = "f32", .operation = "sum", .cache = "cold",
@@ -682,6 +702,7 @@ int main(void)
         cmocka_unit_test(samples_of_one_final_come_together),
         cmocka_unit_test(of_several_baselines_the_last_mark_counts),
         cmocka_unit_test(what_cannot_be_a_baseline_is_refused),
+        cmocka_unit_test(a_running_session_is_no_baseline_yet),
         cmocka_unit_test(the_latest_is_a_finished_one),
         cmocka_unit_test(acknowledgements_are_kept_found_and_withdrawn),
         cmocka_unit_test(plans_use_indexes),

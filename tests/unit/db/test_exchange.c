@@ -681,6 +681,61 @@ static void test_faults_of_export(void **state)
     st_store_close(store);
 }
 
+// What is exported is written as it is made: memory does not grow with the file, and nothing is at its name before the end.
+static void exports_are_written_as_they_are_made(void **state)
+{
+    (void)state;
+    enum { TIMES = 200, BYTES = 40000 };
+    st_error error = {0};
+    const char *path = in_folder("stream.jsonl");
+    char temporary[300];
+    snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
+    for (int zipped = 0; zipped < 2; zipped++)
+        for (int finishes = 0; finishes < 2; finishes++) {
+            st_sink sink = {0};
+            st_text text;
+            uint64_t random = 12345;
+            size_t most = 0;
+            struct stat status;
+            st_text_init(&text);
+            assert_ok(st_sink_open(&sink, path, zipped, &error), error);
+            for (int i = 0; i < TIMES; i++) {
+                st_text_clear(&text);
+                for (int k = 0; k < BYTES / 8; k++, random = random * 6364136223846793005u + 1442695040888963407u)
+                    st_text_add_bytes(&text, &random, 8); // hardly anything to compress
+                assert_ok(st_sink_add(&sink, &text, &error), error);
+                most = sink.waiting.capacity > most ? sink.waiting.capacity : most;
+            }
+            assert_true(most < 20 * BYTES);
+            assert_int_equal(stat(temporary, &status), 0);
+            assert_true(status.st_size > TIMES * BYTES / 2);
+            assert_int_equal(access(path, F_OK), -1);
+            if (finishes)
+                assert_ok(st_sink_finish(&sink, &error), error);
+            st_sink_release(&sink);
+            assert_int_equal(access(temporary, F_OK), -1);
+            assert_int_equal(access(path, F_OK), finishes ? 0 : -1);
+            unlink(path);
+            st_text_release(&text);
+        }
+    // An equal file is left untouched.
+    struct stat before, after;
+    for (int times = 0; times < 2; times++) {
+        st_sink sink = {0};
+        st_text text;
+        st_text_init(&text);
+        st_text_add(&text, "same\n");
+        assert_ok(st_sink_open(&sink, path, false, &error), error);
+        assert_ok(st_sink_add(&sink, &text, &error), error);
+        assert_ok(st_sink_finish(&sink, &error), error);
+        st_sink_release(&sink);
+        st_text_release(&text);
+        assert_int_equal(stat(path, times ? &after : &before), 0);
+    }
+    assert_true(before.st_ino == after.st_ino);
+    assert_int_equal(access(temporary, F_OK), -1);
+}
+
 int main(void)
 {
     st_json_setup();
@@ -690,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_damaged_gzip), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_samples_survive),
         cmocka_unit_test(test_imported_goes_out_again), cmocka_unit_test(test_what_goes_out), cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_names), cmocka_unit_test(test_dates), cmocka_unit_test(test_values), cmocka_unit_test(test_faults_of_import),
-        cmocka_unit_test(test_faults_of_export)};
+        cmocka_unit_test(test_faults_of_export),
+        cmocka_unit_test(exports_are_written_as_they_are_made)};
     return cmocka_run_group_tests(tests, make_fast_folder, remove_folder);
 }

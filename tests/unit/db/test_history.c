@@ -4,6 +4,8 @@
 // is refused with a clear message and nothing imported.
 #include "fixture.h"
 
+#include "db/history_internal.h"
+
 #include <sys/stat.h>
 
 #include <zlib.h>
@@ -308,6 +310,75 @@ static void import_changed_fails(const st_text *good, const char *from, const ch
     import_fails(in_folder("changed.gz"), message);
 }
 
+// What is cut out of a line, and what it leaves.
+static void samples_are_cut_out_of_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *left, *values; // left NULL: the line stays whole
+    } rows[] = {
+        {"{\"samples_ns\":[1.5,2,null,-3e2]}", "{\"samples_ns\":0}", "1.5 2 nan -300 |"},
+        {"{\"a\":[{\"samples_ns\":[]},{\"samples_ns\":[7]}],\"b\":1}", "{\"a\":[{\"samples_ns\":0},{\"samples_ns\":1}],\"b\":1}",
+         "|7 |"},
+        {"{\"a\":1}", NULL, ""},
+        {"", NULL, ""},
+        {"{\"samples_ns\":3}", NULL, ""},
+        {"{\"samples_ns\":[1],\"samples_ns\" :[2]}", NULL, ""},
+        {"{\"samples_ns\":[1],\"samples_ns\":0}", NULL, ""},
+        {"{\"samples_ns\":[1],\"samples\\u005fns\":0}", NULL, ""},
+        {"{\"samples_ns\":[1, 2]}", NULL, ""},
+        {"{\"samples_ns\":[1,]}", NULL, ""},
+        {"{\"samples_ns\":[,1]}", NULL, ""},
+        {"{\"samples_ns\":[1", NULL, ""},
+        {"{\"samples_ns\":[", NULL, ""},
+        {"{\"samples_ns\":[01]}", NULL, ""},
+        {"{\"samples_ns\":[1.]}", NULL, ""},
+        {"{\"samples_ns\":[.5]}", NULL, ""},
+        {"{\"samples_ns\":[+5]}", NULL, ""},
+        {"{\"samples_ns\":[1e]}", NULL, ""},
+        {"{\"samples_ns\":[0x10]}", NULL, ""},
+        {"{\"samples_ns\":[inf]}", NULL, ""},
+        {"{\"samples_ns\":[1e400]}", NULL, ""},
+        {"{\"samples_ns\":[[1]]}", NULL, ""},
+        {"{\"samples_ns\":[nullx]}", NULL, ""},
+    };
+    st_cut_samples cut = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        st_text line, values;
+        st_text_init(&line);
+        st_text_init(&values);
+        st_text_add(&line, rows[i].line);
+        assert_true(st_cut_samples_of(&cut, &line));
+        for (size_t list = 0, at = 0; list < cut.lists; list++) {
+            for (; at < cut.ends[list]; at++)
+                st_text_addf(&values, "%g ", cut.values[at]);
+            st_text_add(&values, "|");
+        }
+        assert_string_equal(line.data, rows[i].left ? rows[i].left : rows[i].line);
+        assert_int_equal(line.length, strlen(line.data));
+        assert_string_equal(st_text_string(&values), rows[i].values);
+        st_text_release(&line);
+        st_text_release(&values);
+    }
+    // Many lists, of which some are short: no place is longer than its list was.
+    for (int empty = 0; empty < 2; empty++) {
+        st_text line;
+        st_text_init(&line);
+        for (int i = 0; i < 1200; i++)
+            st_text_addf(&line, "%s\"samples_ns\":[%s]", i ? "," : "{", empty ? "" : "123");
+        st_text_add(&line, "}");
+        size_t length = line.length;
+        assert_true(st_cut_samples_of(&cut, &line));
+        assert_int_equal(cut.lists, empty ? 0 : 1200);
+        assert_int_equal(line.length, strlen(line.data));
+        assert_true(empty ? line.length == length : line.length < length);
+        if (!empty)
+            assert_non_null(strstr(line.data, "\"samples_ns\":1199}"));
+        st_text_release(&line);
+    }
+    st_cut_samples_release(&cut);
+}
+
 // Baselines and acknowledgements: only with the sessions that they are about, and only then is the file of a version
 // that earlier programs refuse.
 static void marks_go_with_their_sessions(void **state)
@@ -406,6 +477,13 @@ static void damaged_files_are_refused_whole(void **state)
     import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":[{},",
                          "a sample is not a number");
     import_changed_fails(&text, "\"samples_ns\":[", "\"samples\":[", "\"samples_ns\" is missing");
+    import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":0,\"x\":[", "\"samples_ns\" is not");
+    import_changed_fails(&text, "\"samples_ns\":[", "\"samples\\u005fns\":0,\"x\":[", "\"samples_ns\" is not");
+    import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":[-0.5,", "a time is negative: -0.5 ns");
+    import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":[01,", ":");
+    import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":[1e999,", ":");
+    import_changed_fails(&text, "\"median_ns\":0.1,", "\"median_ns\":-0.1,", "a time is negative: -0.1 ns");
+    import_changed_fails(&text, "\"median_ns\":0.1,", "\"median_ns\":5,", "the median 5 ns lies outside its samples");
     import_changed_fails(&text, "\"measurements\":[", "\"measurements\":[5,",
                          "not a list of objects");
     import_changed_fails(&text, "\"dram_throughput\":0.93", "\"dram_throughput\":\"x\"",
@@ -504,6 +582,7 @@ int main(void)
         cmocka_unit_test(the_file_is_readable_and_has_no_date),
         cmocka_unit_test(marks_go_with_their_sessions),
         cmocka_unit_test(damaged_files_are_refused_whole),
+        cmocka_unit_test(samples_are_cut_out_of_lines),
         cmocka_unit_test(exports_that_fail_leave_the_old_file),
         cmocka_unit_test(a_reader_can_export_and_stays_a_reader),
     };

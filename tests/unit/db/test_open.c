@@ -245,6 +245,74 @@ static void a_reader_changes_no_byte(void **state) // O3
     assert_int_equal(system(command), 0);
 }
 
+static size_t files_like(const char *begin)
+{
+    char command[300];
+    snprintf(command, sizeof command, "ls -A %s | grep -c '^%s'", folder, begin);
+    FILE *pipe = popen(command, "r");
+    int count = -1;
+    assert_non_null(pipe);
+    assert_int_equal(fscanf(pipe, "%d", &count), 1);
+    pclose(pipe);
+    return (size_t)count;
+}
+
+// A new store comes to its name when all went well; whoever fails leaves nothing.
+static void a_new_store_is_made_aside(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    st_store *store;
+    int64_t key;
+    const char *path = in_folder("aside.db");
+    for (int fails = 0; fails < 3; fails++) { // closed, settled with an error, settled
+        assert_ok(st_store_open_aside(path, &store, &error), error);
+        assert_string_equal(st_store_path(store), path);
+        assert_ok(st_store_problem(store, "reduce", "x", NULL, NULL, -1, &key, &error), error);
+        assert_int_equal(access(path, F_OK), -1);
+        if (fails == 0)
+            st_store_close(store);
+        else
+            assert_int_equal(st_store_settle(store, fails == 1 ? ST_FAILED : ST_OK, &error), fails == 1 ? ST_FAILED : ST_OK);
+        assert_int_equal(files_like("aside"), fails == 2);
+    }
+    // One that is there is opened as ever.
+    assert_ok(st_store_open_aside(path, &store, &error), error);
+    assert_int_equal(number(store, "SELECT count(*) FROM problem"), 1);
+    assert_ok(st_store_problem(store, "reduce", "y", NULL, NULL, -1, &key, &error), error);
+    assert_int_equal(st_store_settle(store, ST_FAILED, &error), ST_FAILED);
+    store = open_store(path, ST_STORE_READ);
+    assert_int_equal(number(store, "SELECT count(*) FROM problem"), 2);
+    st_store_close(store);
+    assert_int_equal(st_store_settle(NULL, ST_NOTHING, &error), ST_NOTHING);
+}
+
+static void a_store_that_another_made_meanwhile_stays(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    st_store *store, *other;
+    int64_t key;
+    const char *path = in_folder("race.db");
+    assert_ok(st_store_open_aside(path, &store, &error), error);
+    other = open_store(path, ST_STORE_WRITE);
+    assert_ok(st_store_problem(other, "reduce", "theirs", NULL, NULL, -1, &key, &error), error);
+    st_store_close(other);
+    assert_int_equal(st_store_settle(store, ST_OK, &error), ST_FAILED);
+    assert_non_null(strstr(error.what, "another program made the store"));
+    other = open_store(path, ST_STORE_READ);
+    assert_int_equal(number(other, "SELECT count(*) FROM problem WHERE text = 'theirs'"), 1);
+    st_store_close(other);
+    assert_int_equal(files_like("race.db.making"), 0);
+    // Nor can it come where nothing can be put.
+    assert_ok(st_store_open_aside(in_folder("fault.db"), &store, &error), error);
+    st_fault_arm(ST_FAULT_SYSTEM, 1);
+    assert_int_equal(st_store_settle(store, ST_OK, &error), ST_FAILED);
+    st_fault_arm(ST_FAULT_SYSTEM, 0);
+    assert_non_null(strstr(error.what, "cannot make the store"));
+    assert_int_equal(files_like("fault"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +323,8 @@ int main(void)
         cmocka_unit_test(a_reader_cannot_write),
         cmocka_unit_test(read_only_files_and_folders_work),
         cmocka_unit_test(a_reader_changes_no_byte),
+        cmocka_unit_test(a_new_store_is_made_aside),
+        cmocka_unit_test(a_store_that_another_made_meanwhile_stays),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

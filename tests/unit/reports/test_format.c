@@ -137,7 +137,7 @@ static void test_rows(void **state)
                                                "          12 µs four\n"); // a number keeps its unit
     st_text_clear(&text);
     st_report_row(&text, "much too long a label", 6, "x", 20);
-    assert_string_equal(st_text_string(&text), "  much too long a labelx\n");
+    assert_string_equal(st_text_string(&text), "  much too long a label x\n");
     st_text_clear(&text);
     st_report_row(&text, "", 4, "", 20);
     assert_string_equal(st_text_string(&text), "    \n");
@@ -166,12 +166,41 @@ static void test_columns(void **state)
     st_text_release(&text);
 }
 
+static void test_safe(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *plain, *coloured;
+    } rows[] = {
+        {"NVIDIA H200 – 4 µs\tx\n", "NVIDIA H200 – 4 µs\tx\n", "NVIDIA H200 – 4 µs\tx\n"},
+        {"\033[2J\033[31mred\033[0m", "?[2J?[31mred?[0m", "?[2J\033[31mred\033[0m"},
+        {"\033]0;title\007", "?]0;title?", "?]0;title?"},
+        {"a\rb\bc\177d", "a?b?c?d", "a?b?c?d"},
+        {"\302\233" "2J|\302\240|\302", "?2J|\302\240|?", "?2J|\302\240|?"},
+        {"\033[", "?[", "?["},
+        {"\033[1;31", "?[1;31", "?[1;31"},
+        {"\033[m", "?[m", "?[m"},
+        {"", "", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int colour = 0; colour < 2; colour++) {
+            const char *wanted = colour ? rows[i].coloured : rows[i].plain;
+            st_text text;
+            st_text_init(&text);
+            st_report_safe(&text, rows[i].words, colour);
+            assert_string_equal(st_text_string(&text), wanted);
+            assert_int_equal(st_report_is_safe(rows[i].words, colour), strcmp(rows[i].words, wanted) == 0);
+            assert_true(st_report_is_safe(wanted, colour));
+            st_text_release(&text);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),  cmocka_unit_test(test_bytes), cmocka_unit_test(test_speedups),
         cmocka_unit_test(test_problems), cmocka_unit_test(test_pairs), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_columns), cmocka_unit_test(test_safe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

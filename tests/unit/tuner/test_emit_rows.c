@@ -49,7 +49,7 @@ typedef struct seen {
     st_code answer;
 } seen;
 
-static st_code take(void *context, const st_emit_row *row, st_error *error)
+static st_code take(void *context, const st_provenance_row *row, st_error *error)
 {
     seen *to = context;
     to->count++;
@@ -139,8 +139,8 @@ static void what_is_none_is_refused_with_its_place(void **state)
     } cases[] = {
         {"", "no header that simtune made"},
         {"int x;\n// simtune-provenance \n", "no header that simtune made"},
-        {HEAD, "cut off: 0 rows where 1 are announced"},
-        {HEAD ROW ROW, "cut off: 2 rows where 1 are announced"},
+        {HEAD, "its rows end here, 0 where 1 are announced"},
+        {HEAD ROW ROW, "its rows end here, 2 where 1 are announced"},
         {"\n\n" HEAD "// simtune-provenance {\n", ":4: "},
         {"// simtune-provenance []\n", "no JSON object"},
         {"// simtune-provenance {\"schema\":2,\"family\":\"reduce\",\"rows\":0}\n", "newer simtune"},

@@ -395,7 +395,8 @@ static st_code everything(st_link *link, st_trouble *trouble, st_error *error)
                             trouble, error);
     st_free(samples);
     if (NEXT)
-        code = st_link_stalls(link, 1, 1, "cubin", 5, 5, &reply, trouble, error);
+        code = st_link_stalls(link, 1, &(st_link_stall_options){.minimum = 1, .lines = 8, .expected_ns = 1e4, .seconds = 1},
+                              "cubin", 5, 5, &reply, trouble, error);
     json_decref(reply);
     reply = NULL;
     if (NEXT)

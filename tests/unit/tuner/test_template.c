@@ -452,6 +452,8 @@ static const struct {
     {"buffer x : output f32[1]\n// simtune: compare x with x", "`x` is no expected buffer", ""},
     {"buffer x : output f32[1]\n// simtune: compare x tolerance 2", "`2` is no tolerance", "1e-5"},
     {"buffer x : output f32[1]\n// simtune: compare x tolerance nan", "`nan` is no tolerance", ""},
+    {"buffer x : output f32[1]  m : magnitude f64[1]\n// simtune: compare x magnitude m height 2 tolerance 1e-5",
+     "`height` and `tolerance` are two bounds for `x`", "Keep one"},
     {"buffer x : output f32[1]\n// simtune: compare x height 3",
      "`height` needs a magnitude buffer", ""},
     {"buffer x : output f32[1]  y : expected f64[1]\n// simtune: compare x with y",
@@ -619,6 +621,19 @@ static void test_finding(void **state) {
     assert_int_equal(st_template_find("elephant", &t, &error), ST_USAGE);
     assert_non_null(strstr(error.remedy, "reduce"));
     assert_null(strstr(error.remedy, "support")); // no family in it
+    assert_non_null(strstr(error.remedy, "fma_chain")); // an example
+    assert_int_equal(st_template_find("fma_chian", &t, &error), ST_USAGE);
+    assert_non_null(strstr(error.remedy, "Did you mean `fma_chain`?"));
+    assert_int_equal(st_template_find("fma_chain", &t, &error), ST_OK);
+    assert_string_equal(t->family, "fma_chain");
+    // What its reference includes lies beside the template, not beside the reference.
+    st_includes includes;
+    char *beside = st_format("%s/reference", t->folder);
+    assert_int_equal(st_template_includes_of(t, beside, "#include \"fma_chain.cu\"\n", &includes, &error), ST_OK);
+    assert_int_equal(includes.count, 1);
+    st_includes_release(&includes);
+    st_free(beside);
+    st_template_free(t);
     assert_int_equal(st_template_find("..", &t, &error), ST_USAGE);
     assert_int_equal(st_template_find("", &t, &error), ST_USAGE);
     assert_int_equal(st_template_find("/nowhere/x.cu", &t, &error), ST_FAILED);

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Why a candidate takes its time, from the store alone.
+store
+t simtune explain --help
+t simtune explain reduce --size 64Ki --type float --op sum --device H200 --arch 90 --db history.db
+json simtune explain reduce --size 64Ki --json --db history.db
+# What is at the memory's limit is left alone; no samples, so shares are of latency.
+t simtune explain reduce --size 256Mi --db history.db
+t simtune explain reduce --size 64Ki --cache warm --config "BLOCK=512 ACC=1" --db history.db
+t simtune explain scale --db history.db
+t simtune explain $(failed wrong) --db history.db
+json simtune explain $(failed crash) --json --db history.db
+# A session: its winner.
+t simtune explain $(sql history.db "SELECT session_id FROM session WHERE family = 'scale'") --db history.db | sed -n 1,2p
+# The newest of all, whatever it is.
+t simtune explain --db history.db | sed -n 1,2p
+# One stall by its names.
+t simtune explain --stall smsp__pcsamp_warps_issue_stalled_barrier_not_issued --db history.db
+t simtune explain --stall execution_dependency --db history.db
+t simtune explain --stall "Stall LG Throttle" --db history.db
+json simtune explain --stall long_scoreboard --json --db history.db
+t simtune explain --stall all --db history.db | grep -c "waits for"
+# What cannot be explained.
+t simtune explain reduce --device A100 --db history.db
+t simtune explain --stall barier --db history.db
+t simtune explain --stall register_dependency_of_old --db history.db
+t simtune explain reduce --stall barrier --db history.db
+t simtune explain reduce scan --db history.db
+t simtune explain scan --db history.db
+t simtune explain 0000 --db history.db
+t simtune explain nothing --db history.db
+t simtune explain reduce --size 1Mi --db history.db
+t simtune explain reduce --size many --db history.db
+t simtune explain reduce --type f33 --db history.db
+t simtune explain reduce --cache lukewarm --db history.db
+t simtune explain reduce --session ffff --db history.db
+t simtune explain $(failed wrong) --config BLOCK=512 --db history.db
+t simtune explain reduce --size 64Ki --config "BLOCK=512 WIDTH=4" --db history.db
+t simtune explain reduce --size 64Ki --config "BLOCK=64" --db history.db
+t simtune explain reduce --size 64Ki --config "BLOCK=256 ACC=4" --db history.db
+t simtune explain reduce --db missing.db

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// `simtune report [SESSION…]`: what sessions found and why, as a page, in the terminal, as Markdown or as JSON. Reads only;
+// needs no GPU. Invariant: what is written to a file replaces nothing that is no report's: st_text_write_file refuses
+// stores, and an equal file is left untouched.
+#include "reports/format.h"
+#include "reports/report.h"
+#include "reports/report_text.h"
+#include "tuner/base/memory.h"
+#include "tuner/cli/cli.h"
+#include "tuner/cli/cli_answers.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+typedef enum form { FORM_TEXT, FORM_HTML, FORM_MARKDOWN, FORM_JSON, FORMS } form;
+
+// To add a form: a row, and its line in `write`.
+static const struct {
+    const char *name, *endings[3];
+} forms[FORMS] = {[FORM_TEXT] = {"text", {".txt"}},
+                  [FORM_HTML] = {"html", {".html", ".htm"}},
+                  [FORM_MARKDOWN] = {"md", {".md", ".markdown"}},
+                  [FORM_JSON] = {"json", {".json"}}};
+
+typedef struct wanted {
+    form form;
+    int cache;
+    const char *family, *path; // path NULL: stdout
+} wanted;
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), other = strlen(end);
+    return length > other && strcmp(text + length - other, end) == 0;
+}
+
+static form form_of_file(const char *path)
+{
+    for (int i = 0; i < FORMS; i++)
+        for (size_t e = 0; e < sizeof forms[i].endings / sizeof *forms[i].endings; e++)
+            if (forms[i].endings[e] && ends_with(path, forms[i].endings[e]))
+                return (form)i;
+    return FORM_HTML;
+}
+
+static st_code read_words(st_cli *cli, wanted *out, st_error *error)
+{
+    static const char *const caches[] = {"cold", "warm", NULL}, *const names[] = {"text", "html", "md", "json", NULL};
+    const char *cache = NULL, *name = NULL;
+    *out = (wanted){.family = st_parsed_text(cli->parsed, "family"), .path = st_parsed_text(cli->parsed, "output")};
+    st_code code = st_cli_choice(cli, "cache", caches, &cache, error);
+    if (code == ST_OK)
+        code = st_cli_choice(cli, "format", names, &name, error);
+    if (code != ST_OK)
+        return code;
+    out->cache = cache ? st_report_cache_find(cache) : ST_REPORT_COLD;
+    if (out->path && strcmp(out->path, "-") == 0) {
+        out->path = NULL;
+        out->form = FORM_HTML;
+    } else
+        out->form = out->path ? form_of_file(out->path) : FORM_TEXT;
+    for (int i = 0; i < FORMS && name; i++)
+        if (strcmp(forms[i].name, name) == 0)
+            out->form = (form)i;
+    if (cli->json && name && out->form != FORM_JSON)
+        return st_fail(error, ST_USAGE, "leave one of them out", "--json and --format %s at the same time", name);
+    if (cli->json)
+        out->form = FORM_JSON;
+    return ST_OK;
+}
+
+// --- sessions --------------------------------------------------------------------------------------------------------
+
+// A word is the beginning of a session's id, "latest", or a family, of which the latest is taken.
+static st_code session_of(st_store *store, const wanted *of, const char *word, st_session_row *row, st_error *error)
+{
+    bool is_family = false;
+    st_code code = ST_OK;
+    if (word && strcmp(word, "latest") != 0)
+        code = st_store_knows_family(store, word, &is_family, error);
+    if (code == ST_OK && word && !is_family && strcmp(word, "latest") != 0) {
+        if (word[strspn(word, "0123456789abcdefABCDEF")])
+            return st_fail(error, ST_NOTHING,
+                           "simtune db info lists sessions; simtune report without a word takes the latest",
+                           "the store has no family %s, and it is no session's id", word);
+        return st_store_session_of(store, word, row, error);
+    }
+    const char *family = is_family ? word : of->family;
+    if (code == ST_OK)
+        code = st_store_session_latest(store, family, row, error);
+    if (code == ST_NOTHING && family)
+        code = st_fail(error, ST_NOTHING, "tune first, or name a session: simtune db info lists them",
+                       "the store has no finished session of %s", family);
+    else if (code == ST_NOTHING)
+        code = st_fail(
+            error, ST_NOTHING,
+            "tune first (simtune reduce --arch auto), or name one that has not ended: simtune db info lists them",
+            "the store has no finished session");
+    return code;
+}
+
+static st_code find_sessions(st_cli *cli, st_store *store, const wanted *of, char ids[][ST_HASH_TEXT], size_t count,
+                             st_error *error)
+{
+    st_code code = ST_OK;
+    for (size_t i = 0; i < count && code == ST_OK; i++) {
+        st_session_row row = {0};
+        code = session_of(store, of, cli->parsed->word_count ? cli->parsed->words[i] : NULL, &row, error);
+        memcpy(ids[i], row.id, sizeof row.id);
+        for (size_t j = 0; j < i && code == ST_OK; j++)
+            if (strcmp(ids[i], ids[j]) == 0)
+                code = st_fail(error, ST_USAGE, "name each session once", "the session %s is named twice", ids[i]);
+        st_session_row_release(&row);
+    }
+    return code;
+}
+
+// --- writing ---------------------------------------------------------------------------------------------------------
+
+// Columns of the terminal, 80 where there is none.
+static int width_of(FILE *out)
+{
+    struct winsize size;
+    int columns = isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 80;
+    return columns < 80 ? 80 : columns > 110 ? 110 : columns;
+}
+
+static st_code write_form(const st_cli *cli, const wanted *of, const st_report *report, st_text *text, st_error *error)
+{
+    st_report_text_options plain = {
+        .colour = cli->colour && !of->path, .unicode = st_cli_is_unicode(), .width = width_of(cli->out)};
+    switch (of->form) {
+    case FORM_HTML:
+        return st_report_html(report, NULL, text, error);
+    case FORM_MARKDOWN:
+        return st_report_markdown(report, text, error);
+    case FORM_JSON: {
+        st_code code = st_report_json(report, text, error);
+        st_text_add(text, "\n");
+        return code;
+    }
+    default:
+        return st_report_text(report, &plain, text, error);
+    }
+}
+
+static st_code put(st_cli *cli, const wanted *of, const st_text *text, st_error *error)
+{
+    bool changed = false;
+    if (!of->path) {
+        fwrite(st_text_string(text), 1, text->length, cli->out);
+        return ST_OK;
+    }
+    st_code code = st_text_write_file(of->path, st_text_string(text), text->length, &changed, error);
+    if (code != ST_OK)
+        return code;
+    st_text size;
+    st_text_init(&size);
+    st_report_bytes(&size, (int64_t)text->length);
+    fprintf(cli->talk, "%s %s (%s)\n", changed ? "wrote" : "unchanged:", of->path, st_text_string(&size));
+    st_text_release(&size);
+    return ST_OK;
+}
+
+static st_code report(st_cli *cli, st_store *store, const wanted *of, char ids[][ST_HASH_TEXT], const char **names,
+                      size_t count, st_error *error)
+{
+    st_report made;
+    st_text text;
+    st_text_init(&text);
+    st_code code = find_sessions(cli, store, of, ids, count, error);
+    for (size_t i = 0; i < count; i++)
+        names[i] = ids[i];
+    if (code == ST_OK)
+        code = st_report_load(store, names, count, of->cache, &made, error);
+    if (code == ST_OK) {
+        code = write_form(cli, of, &made, &text, error);
+        st_report_release(&made);
+    }
+    if (code == ST_OK && text.failed)
+        code = st_fail_memory(error, "writing a report");
+    if (code == ST_OK)
+        code = put(cli, of, &text, error);
+    st_text_release(&text);
+    return code;
+}
+
+st_code st_cmd_report(st_cli *cli, st_error *error)
+{
+    wanted of;
+    st_store *store = NULL;
+    size_t count = cli->parsed->word_count ? cli->parsed->word_count : 1;
+    st_code code = read_words(cli, &of, error);
+    if (code != ST_OK)
+        return code;
+    char(*ids)[ST_HASH_TEXT] = st_calloc(count, sizeof *ids);
+    const char **names = st_calloc(count, sizeof *names);
+    if (!ids || !names)
+        code = st_fail_memory(error, "reading sessions");
+    if (code == ST_OK)
+        code = st_cli_store(cli, ST_STORE_READ, &store, error);
+    if (code == ST_OK) {
+        st_store_stop_when(store, cli->interrupted);
+        code = report(cli, store, &of, ids, names, count, error);
+    }
+    st_store_close(store);
+    st_free(ids);
+    st_free(names);
+    return code;
+}
