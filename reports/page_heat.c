@@ -15,6 +15,7 @@ typedef struct heat {
     size_t row_count, column_count;
     double *best; // NaN: none
     size_t *tried;
+    size_t *failed; // of those
 } heat;
 
 static size_t tried_values(const page_place *at, size_t parameter)
@@ -52,7 +53,8 @@ static bool fill(const page_place *at, heat *of)
     size_t cells = of->row_count * of->column_count;
     of->best = st_malloc(cells * sizeof *of->best);
     of->tried = st_calloc(cells, sizeof *of->tried);
-    if (!of->best || !of->tried)
+    of->failed = st_calloc(cells, sizeof *of->failed);
+    if (!of->best || !of->tried || !of->failed)
         return false;
     for (size_t i = 0; i < cells; i++)
         of->best[i] = NAN;
@@ -63,6 +65,7 @@ static bool fill(const page_place *at, heat *of)
             continue;
         size_t cell = values[of->rows] * of->column_count + values[of->columns];
         of->tried[cell]++;
+        of->failed[cell] += st_reported_outcome_is_failure(at->problem->candidates[i].outcome);
         if (ns > 0 && !(ns >= of->best[cell]))
             of->best[cell] = ns;
     }
@@ -90,8 +93,10 @@ static void add_cell(page *to, const heat *of, size_t cell, const page_scale *sc
     double ns = of->best[cell];
     if (!of->tried[cell])
         page_raw(to, "<td></td>");
-    else if (isnan(ns))
+    else if (isnan(ns) && of->failed[cell] == of->tried[cell])
         page_raw(to, "<td class=\"hatch\">failed</td>");
+    else if (isnan(ns)) // right, but given up before it was timed in this state of the cache
+        page_raw(to, "<td class=\"n\">not timed</td>");
     else {
         int step = (int)floor((1 - page_scale_at(scale, ns)) * (HEAT_STEPS - 0.001));
         page_rawf(to, "<td class=\"n h%d\">", step);
@@ -157,4 +162,5 @@ void page_heat(page *to, const page_place *at)
     page_raw(to, "</div>");
     st_free(of.best);
     st_free(of.tried);
+    st_free(of.failed);
 }
