@@ -150,11 +150,14 @@ st_code st_store_session_unfinished(st_store *store, const char *resume_key, st_
 st_code st_store_session_latest(st_store *store, const char *family, st_session_row *row,
                                 st_error *error)
 {
+    // Predictions are rows of sessions as well, but nobody ran them.
+#define RAN " AND device_key NOT IN (SELECT device_key FROM device WHERE backend = '" ST_PREDICTED_BACKEND "')"
     static const char of_family[] =
-        SESSION_ROW "WHERE family = ? AND status = 'finished'"
+        SESSION_ROW "WHERE family = ? AND status = 'finished'" RAN
                     " ORDER BY shipped, finished_ms DESC, session_id DESC LIMIT 1";
     static const char of_any[] = SESSION_ROW
-        "WHERE status = 'finished' ORDER BY shipped, finished_ms DESC, session_id DESC LIMIT 1";
+        "WHERE status = 'finished'" RAN " ORDER BY shipped, finished_ms DESC, session_id DESC LIMIT 1";
+#undef RAN
     *row = (st_session_row){0};
     bool found = false;
     st_statement statement;

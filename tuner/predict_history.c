@@ -127,7 +127,9 @@ size_t predict_neighbour(const st_template *tmpl, const st_measured *measured, c
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < measured->device_count; i++) {
         const st_device_class *known = &measured->devices[i].device_class;
-        if (i == except || predict_rows_of(tmpl, measured, i, problem).count < PREDICT_ROWS_LEAST)
+        // A second card of the class that is left out would tell what is to be predicted.
+        bool is_left_out = except != SIZE_MAX && (i == except || class_distance(known, wanted) == 0);
+        if (is_left_out || predict_rows_of(tmpl, measured, i, problem).count < PREDICT_ROWS_LEAST)
             continue;
         if (best == SIZE_MAX ||
             class_distance(known, wanted) < class_distance(&measured->devices[best].device_class, wanted))

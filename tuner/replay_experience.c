@@ -217,6 +217,13 @@ static st_code blend(const st_experience_of *of, const candidate *near, size_t n
     return code;
 }
 
+// A replay must not know its own answers, not from a copy of them or from another session of the problem either.
+static bool tells_of_itself(const st_experience_of *of, const st_recorded *record)
+{
+    return of->self && (record == of->self || (strcmp(record->problem, of->problem) == 0 &&
+                                               strcmp(record->device, of->self->device) == 0));
+}
+
 st_code st_experience(const st_experience_of *of, const st_records *records, double *out, size_t *used,
                       st_error *error)
 {
@@ -228,7 +235,7 @@ st_code st_experience(const st_experience_of *of, const st_records *records, dou
     if (!near)
         return st_fail_memory(error, "using history");
     for (size_t i = 0; i < records->count; i++)
-        if (&records->items[i] != of->self && strcmp(records->items[i].family, of->family) == 0)
+        if (strcmp(records->items[i].family, of->family) == 0 && !tells_of_itself(of, &records->items[i]))
             near[count++] = (candidate){&records->items[i], distance_to(of, &records->items[i])};
     qsort(near, count, sizeof *near, by_distance);
     st_code code = blend(of, near, count, out, used, error);

@@ -196,6 +196,11 @@ static st_code note_candidate(void *context, const st_candidate_row *row, const 
     if (strcmp(row->outcome, "correct") == 0) {
         bool warm = one->cache ? strcmp(one->cache, "warm") == 0 : !at.weight[0];
         item->ns = at.ns[warm];
+        if (code == ST_OK && isnan(item->ns) && !isnan(at.ns[!warm])) { // right, but not timed in this state
+            st_free(item->configuration);
+            one->count--;
+            return ST_OK;
+        }
     }
     item->seconds = at.screen_seconds + (row->compile_seconds > 0 ? row->compile_seconds : 0);
     return code == ST_OK ? advise(one, row->key, item, error) : code;

@@ -32,7 +32,13 @@ static st_code take_text(st_loader *loader, char **out) {
     return *out ? ST_OK : st_loader_no_memory(loader);
 }
 
+enum { FAMILY_MOST = 63 }; // as rows and workers keep it
+
 static st_code read_family(st_loader *loader) {
+    if (strlen(loader->at->rest) > FAMILY_MOST)
+        return st_loader_fail(loader, "Choose a shorter one: it names files and functions.",
+                              "the name of the family has %zu letters, more than %d", strlen(loader->at->rest),
+                              FAMILY_MOST);
     if (!st_is_name(loader->at->rest))
         return st_loader_fail(loader,
                               "Write `family NAME` with letters, digits and _: it names files "

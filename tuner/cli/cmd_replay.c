@@ -200,6 +200,8 @@ static void add_figure(st_text *text, st_replay_figure figure, bool seconds, int
         st_text_addf(&cell, "%.3g (%.3g–%.3g)", figure.median, figure.low, figure.high);
     else
         st_text_addf(&cell, "%.4g (%.4g–%.4g)", figure.median, figure.low, figure.high);
+    if ((int)st_report_columns(st_text_string(&cell)) >= width) // never into its neighbour
+        st_text_add(text, " ");
     st_report_right(text, st_text_string(&cell), width);
     st_text_release(&cell);
 }

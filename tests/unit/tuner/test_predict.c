@@ -206,6 +206,10 @@ static void a_neighbour_ranks(void **state)
     assert_int_equal(predict_neighbour(reduce, &measured, &(st_device_class){90, 114}, SIZE_MAX, &problem), 0);
     const st_problem other = problem_of("T=f64 op=sum n=268435456");
     assert_int_equal(predict_neighbour(reduce, &measured, &(st_device_class){90, 114}, SIZE_MAX, &other), SIZE_MAX);
+    // What is left out is a class: another card of it does not count as a neighbour.
+    const st_device_class own = measured.devices[0].device_class;
+    assert_int_equal(predict_neighbour(reduce, &measured, &own, SIZE_MAX, &problem), 0);
+    assert_int_equal(predict_neighbour(reduce, &measured, &own, 1, &problem), SIZE_MAX);
     // Twice as fast there is twice as fast here, as far as the model sees no difference.
     const st_config *config = &measured.rows[CONFIGS + 5].config;
     double here = predict_by_neighbour(reduce, &measured, 1, &problem, config, 1000);

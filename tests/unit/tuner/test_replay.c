@@ -207,6 +207,12 @@ static void test_experience(void **state)
     OK(st_experience(&of, &other, expected, &used, &error));
     assert_int_equal(used, 0);
     assert_true(isnan(expected[0]));
+    // Nor of a copy of itself.
+    st_records twins = {0};
+    OK(st_records_load(far.store, &wish, &twins, &error));
+    OK(st_experience(&of, &twins, expected, &used, &error));
+    assert_int_equal(used, 0);
+    st_records_release(&twins);
     of.family = "another";
     OK(st_experience(&of, &all, expected, &used, &error));
     assert_int_equal(used, 0);
