@@ -32,7 +32,7 @@ static const st_option tune_options[] = {
     {"vary", 0, "PARAM", true, "only this parameter moves; all others stay at --set or their default"},
     {"where", 'w', "EXPRESSION", true, "a further constraint on configurations"},
     {"determinism", 0, "LEVEL", false, "run_to_run or none (default: the family's guarantee)"},
-    {"strategy", 0, "NAME", false, "guided (default), exhaustive, random, local, genetic or anneal"},
+    {"strategy", 0, "NAME", false, "exhaustive (default), guided, random, local, genetic or anneal"},
     {"no-history", 0, NULL, false, "guided starts from nothing, not from what the store knows of like problems"},
     {"budget", 0, "BUDGET", false, "for each problem: 30s, 500 (configurations), or none (default 1.6s)"},
     {"seed", 0, "NUMBER", false, "of the order of trial (default 1)"},
