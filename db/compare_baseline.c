@@ -153,7 +153,9 @@ st_code st_store_latest(st_store *store, const st_compare_filter *filter, char i
     st_statement statement = {0};
     bool row = false;
     id[0] = '\0';
-    st_text_add(&sql, "SELECT s.session_id FROM session s WHERE s.status = 'finished'");
+    // Predictions are rows of sessions as well, but nobody ran them.
+    st_text_add(&sql, "SELECT s.session_id FROM session s WHERE s.status = 'finished' AND s.device_key NOT IN"
+                      " (SELECT device_key FROM device WHERE backend = '" ST_PREDICTED_BACKEND "')");
     st_text_add(&sql, filter->family ? " AND s.family = :family" : "");
     st_compare_add_device(filter, &sql);
     st_text_add(&sql, " ORDER BY s.shipped, s.finished_ms DESC, s.session_id DESC LIMIT 1");

@@ -6,6 +6,7 @@
 //                      │  ▲          ▲
 //                      ▼  │(resume)  │
 //                   interrupted ─────┘     (st_store_session_end)
+#include "db/compare.h"
 #include "db/store_internal.h"
 
 #include "tuner/base/clock.h"
@@ -150,29 +151,11 @@ st_code st_store_session_unfinished(st_store *store, const char *resume_key, st_
 st_code st_store_session_latest(st_store *store, const char *family, st_session_row *row,
                                 st_error *error)
 {
-    // Predictions are rows of sessions as well, but nobody ran them.
-#define RAN " AND device_key NOT IN (SELECT device_key FROM device WHERE backend = '" ST_PREDICTED_BACKEND "')"
-    static const char of_family[] =
-        SESSION_ROW "WHERE family = ? AND status = 'finished'" RAN
-                    " ORDER BY shipped, finished_ms DESC, session_id DESC LIMIT 1";
-    static const char of_any[] = SESSION_ROW
-        "WHERE status = 'finished'" RAN " ORDER BY shipped, finished_ms DESC, session_id DESC LIMIT 1";
-#undef RAN
+    const st_compare_filter filter = {.family = family, .n = -1};
+    char id[ST_HASH_TEXT];
     *row = (st_session_row){0};
-    bool found = false;
-    st_statement statement;
-    st_code code = st_statement_open(store, &statement, family ? of_family : of_any,
-                                     "looking for the last session", error);
-    if (code != ST_OK)
-        return code;
-    if (family)
-        st_bind_text(&statement, family);
-    code = first(&statement, row, &found, error);
-    if (code == ST_OK && !found)
-        code = st_fail(error, ST_NOTHING, "tune something first, for example: simtune reduce",
-                       "the store %s holds no finished session%s%s", store->path,
-                       family ? " of " : "", family ? family : "");
-    return code;
+    st_code code = st_store_latest(store, &filter, id, error);
+    return code == ST_OK ? st_store_session_of(store, id, row, error) : code;
 }
 
 st_code st_store_session_of(st_store *store, const char *id_prefix, st_session_row *row,

@@ -418,6 +418,15 @@ static void the_latest_is_a_finished_one(void **state)
     assert_ok(st_store_latest(to.store, &h200, id, &error), error);
     assert_string_equal(id, to.ids[3]);
     assert_int_equal(st_store_latest(to.store, &none, id, &error), ST_NOTHING);
+    // A prediction is nothing that ran.
+    assert_ok(st_script_run(to.store, "UPDATE device SET backend = 'predicted' WHERE name NOT LIKE '%H200%'", "x", &error),
+              error);
+    assert_ok(st_store_latest(to.store, &any, id, &error), error);
+    assert_string_equal(id, to.ids[3]);
+    st_session_row row;
+    assert_ok(st_store_session_latest(to.store, NULL, &row, &error), error);
+    assert_string_equal(row.id, to.ids[3]);
+    st_session_row_release(&row);
     assert_ok(st_script_run(to.store, "UPDATE session SET status = 'interrupted'", "x", &error), error);
     assert_int_equal(st_store_latest(to.store, &any, id, &error), ST_NOTHING);
     st_store_close(to.store);
