@@ -373,6 +373,14 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CU
     return CUDA_SUCCESS;
 }
 
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    CONTEXT_CALL();
+    memcpy((void *)(size_t)to, (const void *)(size_t)from, bytes);
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
     (void)stream;

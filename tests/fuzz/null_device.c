@@ -132,6 +132,17 @@ static st_code null_fill32(st_gpu *gpu, st_gpu_pointer at, uint32_t value, size_
     return null_fill8(gpu, at, (uint8_t)value, 4 * words, error);
 }
 
+static st_code null_copy(st_gpu *gpu, st_gpu_pointer to, st_gpu_pointer from, size_t bytes, st_error *error)
+{
+    char *place = range(gpu, to, bytes);
+    const char *source = range(gpu, from, bytes);
+    if (!place || !source)
+        return refuse(gpu, "copying between what was not allocated", error);
+    if (bytes)
+        memmove(place, source, bytes);
+    return ST_OK;
+}
+
 static st_code null_copy_in(st_gpu *gpu, st_gpu_pointer to, const void *from, size_t bytes,
                             st_error *error)
 {
@@ -334,6 +345,7 @@ static const st_gpu_operations operations = {
     null_memory,
     null_fill8,
     null_fill32,
+    null_copy,
     null_copy_in,
     null_copy_out,
     null_launch,

@@ -214,6 +214,11 @@ static st_code fill32(st_gpu *gpu, st_gpu_pointer at, uint32_t value, size_t cou
     return count ? ST_CUDA(gpu, error, memset_d32, at, value, count, gpu->stream) : ST_OK;
 }
 
+static st_code copy(st_gpu *gpu, st_gpu_pointer to, st_gpu_pointer from, size_t bytes, st_error *error)
+{
+    return bytes ? ST_CUDA(gpu, error, memcpy_within, to, from, bytes, gpu->stream) : ST_OK;
+}
+
 static st_code copy_in(st_gpu *gpu, st_gpu_pointer to, const void *from, size_t bytes,
                        st_error *error)
 {
@@ -284,6 +289,7 @@ const st_gpu_operations st_cuda_operations = {
     .memory = memory,
     .fill8 = fill8,
     .fill32 = fill32,
+    .copy = copy,
     .copy_in = copy_in,
     .copy_out = copy_out,
     .launch = st_cuda_launch,

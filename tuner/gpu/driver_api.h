@@ -54,6 +54,7 @@
     X(memset_d32, "cuMemsetD32Async", true, (CUdeviceptr, unsigned, size_t, CUstream))             \
     X(memcpy_to_device, "cuMemcpyHtoDAsync_v2", true,                                              \
       (CUdeviceptr, const void *, size_t, CUstream))                                               \
+    X(memcpy_within, "cuMemcpyDtoDAsync_v2", true, (CUdeviceptr, CUdeviceptr, size_t, CUstream))    \
     X(memcpy_to_host, "cuMemcpyDtoHAsync_v2", true, (void *, CUdeviceptr, size_t, CUstream))       \
     X(module_load, "cuModuleLoadData", true, (CUmodule *, const void *))                           \
     X(module_unload, "cuModuleUnload", true, (CUmodule))                                           \

@@ -167,6 +167,20 @@ static st_code fill32(st_gpu *gpu, st_gpu_pointer at, uint32_t value, size_t wor
     return ST_OK;
 }
 
+static st_code copy(st_gpu *gpu, st_gpu_pointer to, st_gpu_pointer from, size_t bytes,
+                    st_error *error) {
+    st_emu_operation *made = NULL;
+    st_code code = st_emu_check_range(gpu, "a copy", from, bytes, error);
+    if (!code)
+        code = make_operation(gpu, "a copy", to, bytes, &made, error);
+    if (code)
+        return code;
+    made->kind = ST_EMU_COPY;
+    made->from = (const void *)(uintptr_t)from;
+    st_emu_enqueue(gpu, made);
+    return ST_OK;
+}
+
 static st_code copy_in(st_gpu *gpu, st_gpu_pointer to, const void *from, size_t bytes,
                        st_error *error) {
     st_emu_operation *copy = NULL;
@@ -453,6 +467,7 @@ const st_gpu_operations st_emu_operations = {
     .memory = memory,
     .fill8 = fill8,
     .fill32 = fill32,
+    .copy = copy,
     .copy_in = copy_in,
     .copy_out = copy_out,
     .launch = launch,

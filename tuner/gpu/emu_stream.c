@@ -282,7 +282,8 @@ static bool run_first(st_gpu *gpu, double seconds)
             st_emu_check_written(gpu->check, operation->to, operation->bytes, false);
         break;
     case ST_EMU_COPY_IN:
-        memcpy(operation->to, operation->owned, operation->bytes);
+    case ST_EMU_COPY:
+        memcpy(operation->to, operation->kind == ST_EMU_COPY ? operation->from : operation->owned, operation->bytes);
         if (gpu->check)
             st_emu_check_written(gpu->check, operation->to, operation->bytes, false);
         break;
@@ -296,7 +297,9 @@ static bool run_first(st_gpu *gpu, double seconds)
         return run_launch(gpu, operation, seconds);
     }
     note_traffic(gpu, operation->to, operation->bytes);
-    st_emu_take_copy(gpu, operation->kind == ST_EMU_COPY_IN ? "copy in" : "fill", operation->bytes);
+    st_emu_take_copy(gpu, operation->kind == ST_EMU_COPY_IN ? "copy in"
+                          : operation->kind == ST_EMU_COPY  ? "copy"
+                                                            : "fill", operation->bytes);
     return true;
 }
 

@@ -27,8 +27,9 @@ struct st_gpu_event {
 
 typedef struct st_emu_operation {
     struct st_emu_operation *next;
-    enum { ST_EMU_FILL8, ST_EMU_FILL32, ST_EMU_COPY_IN, ST_EMU_LAUNCH, ST_EMU_EVENT } kind;
+    enum { ST_EMU_FILL8, ST_EMU_FILL32, ST_EMU_COPY_IN, ST_EMU_COPY, ST_EMU_LAUNCH, ST_EMU_EVENT } kind;
     void *to;
+    const void *from;    // COPY
     size_t bytes;
     uint32_t value;
     void *owned;         // COPY_IN: the bytes; LAUNCH: the arguments

@@ -62,6 +62,8 @@ typedef struct st_gpu_operations {
     // On the stream, in order:
     st_code (*fill8)(st_gpu *gpu, st_gpu_pointer at, uint8_t value, size_t bytes, st_error *error);
     st_code (*fill32)(st_gpu *gpu, st_gpu_pointer at, uint32_t value, size_t words, st_error *error);
+    st_code (*copy)(st_gpu *gpu, st_gpu_pointer to, st_gpu_pointer from, size_t bytes,
+                    st_error *error); // within the device; the two do not overlap
     st_code (*copy_in)(st_gpu *gpu, st_gpu_pointer to, const void *from, size_t bytes,
                        st_error *error);  // returns when `from` may be reused
     st_code (*copy_out)(st_gpu *gpu, void *to, st_gpu_pointer from, size_t bytes,

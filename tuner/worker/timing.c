@@ -381,11 +381,25 @@ st_code wk_measure_tick(st_worker *worker, double *tick_ns, st_error *error)
     return ST_OK;
 }
 
-static st_code speed_of(st_worker *worker, wk_support kernel, void **arguments, unsigned count,
-                        uint64_t words, double bytes, double *gbs, st_error *error)
+// What moves bytes through the memory: a plain kernel, or the driver's own copy.
+typedef struct mover {
+    wk_support kernel;
+    void **arguments; // three of 8 bytes; NULL: the driver
+    uint64_t words;
+    st_gpu_pointer to, from;
+} mover;
+
+static st_code move(st_worker *worker, const mover *by, st_error *error)
+{
+    static const size_t sizes[] = {8, 8, 8};
+    if (by->arguments)
+        return wk_support_launch(worker, by->kernel, by->words, by->arguments, sizes, 3, error);
+    return worker->ops->copy(worker->gpu, by->to, by->from, by->words * 16, error);
+}
+
+static st_code speed_of(st_worker *worker, const mover *by, double bytes, double *gbs, st_error *error)
 {
     enum { TRIALS = 11 };
-    static const size_t sizes[] = {8, 8, 8};
     double ns[TRIALS];
     st_code code = ST_OK;
     for (int i = 0; i < TRIALS && code == ST_OK; i++) {
@@ -393,7 +407,7 @@ static st_code speed_of(st_worker *worker, wk_support kernel, void **arguments, 
         if (code == ST_OK)
             code = worker->ops->event_record(worker->gpu, worker->events[0], error);
         if (code == ST_OK)
-            code = wk_support_launch(worker, kernel, words, arguments, sizes, count, error);
+            code = move(worker, by, error);
         if (code == ST_OK)
             code = worker->ops->event_record(worker->gpu, worker->events[1], error);
         gate_open(worker);
@@ -411,7 +425,7 @@ st_code wk_speed(st_worker *worker, const st_frame *request, wk_reply *reply, st
     (void)request;
     size_t available, total;
     st_gpu_pointer area = 0;
-    double read_gbs = NAN, copy_gbs = NAN;
+    double read_gbs = NAN, copy_gbs = NAN, driver_gbs = NAN;
     st_code code = worker->ops->memory(worker->gpu, &available, &total, error);
     uint64_t bytes = wk_emulated(worker) ? (uint64_t)1 << 22 : (uint64_t)1 << 31;
     while (code == ST_OK && bytes > available / 2)
@@ -424,10 +438,17 @@ st_code wk_speed(st_worker *worker, const st_frame *request, wk_reply *reply, st
     st_gpu_pointer sink = worker->scratch + 2048, second = area + bytes / 2;
     void *read_arguments[] = {&area, &words, &sink};
     void *copy_arguments[] = {&second, &area, &half};
+    const mover reads = {SUPPORT_READ, read_arguments, words, 0, 0},
+                copies = {SUPPORT_COPY, copy_arguments, half, 0, 0},
+                driver = {SUPPORT_COPY, NULL, half, second, area};
     if (code == ST_OK)
-        code = speed_of(worker, SUPPORT_READ, read_arguments, 3, words, (double)bytes, &read_gbs, error);
+        code = speed_of(worker, &reads, (double)bytes, &read_gbs, error);
     if (code == ST_OK)
-        code = speed_of(worker, SUPPORT_COPY, copy_arguments, 3, half, (double)bytes, &copy_gbs, error);
+        code = speed_of(worker, &copies, (double)bytes, &copy_gbs, error);
+    // On an H200 the driver's copy is 8 % faster than the plain kernel, and 3 % faster than the best that we tried.
+    if (code == ST_OK)
+        code = speed_of(worker, &driver, (double)bytes, &driver_gbs, error);
+    copy_gbs = fmax(copy_gbs, driver_gbs);
     if (area)
         worker->ops->release(worker->gpu, area);
     if (code == ST_OK)
