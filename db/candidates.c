@@ -40,6 +40,25 @@ static st_code candidate_id_of(st_store *store, st_candidate_row *row, st_error 
     return code;
 }
 
+// In the order of the columns of both statements that insert one.
+void st_bind_candidate(st_statement *statement, const st_candidate_row *row)
+{
+    st_bind_text(statement, row->id);
+    st_bind_int(statement, row->session_key);
+    st_bind_int(statement, row->problem_key);
+    st_bind_int(statement, row->configuration_key);
+    st_bind_text(statement, row->outcome);
+    st_bind_known_text(statement, row->detail);
+    st_bind_known_int(statement, row->registers);
+    st_bind_known_int(statement, row->local_bytes);
+    st_bind_known_int(statement, row->static_smem);
+    st_bind_known_int(statement, row->dynamic_smem);
+    st_bind_known_int(statement, row->blocks_per_sm);
+    st_bind_real(statement, row->occupancy);
+    st_bind_known_int(statement, row->deterministic);
+    st_bind_real(statement, row->compile_seconds);
+}
+
 static st_code upsert_candidate(st_store *store, st_candidate_row *row, st_error *error)
 {
     st_statement statement;
@@ -61,20 +80,7 @@ static st_code upsert_candidate(st_store *store, st_candidate_row *row, st_error
         " RETURNING candidate_key",
         "storing a candidate", error);
     if (code == ST_OK) {
-        st_bind_text(&statement, row->id);
-        st_bind_int(&statement, row->session_key);
-        st_bind_int(&statement, row->problem_key);
-        st_bind_int(&statement, row->configuration_key);
-        st_bind_text(&statement, row->outcome);
-        st_bind_known_text(&statement, row->detail);
-        st_bind_known_int(&statement, row->registers);
-        st_bind_known_int(&statement, row->local_bytes);
-        st_bind_known_int(&statement, row->static_smem);
-        st_bind_known_int(&statement, row->dynamic_smem);
-        st_bind_known_int(&statement, row->blocks_per_sm);
-        st_bind_real(&statement, row->occupancy);
-        st_bind_known_int(&statement, row->deterministic);
-        st_bind_real(&statement, row->compile_seconds);
+        st_bind_candidate(&statement, row);
         code = st_statement_number(&statement, &row->key, NULL, error);
     }
     st_statement_close(&statement);
@@ -103,7 +109,7 @@ static st_code insert_measurement(st_store *store, const st_measurement_row *row
         "INSERT INTO measurement (candidate_key, phase, round, cache, median_ns, sm_clock_mhz,"
         " memory_clock_mhz, temperature_c, power_mw, throttle_reasons, dropped, batch, tick_ns,"
         " taken_ms, samples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (candidate_key, cache, phase, round) DO NOTHING RETURNING measurement_key",
+        " ON CONFLICT (candidate_key, cache, phase, round) DO NOTHING",
         "storing a measurement", error);
     if (code == ST_OK) {
         st_bind_int(&statement, row->candidate_key);
@@ -121,7 +127,7 @@ static st_code insert_measurement(st_store *store, const st_measurement_row *row
         st_bind_real(&statement, row->tick_ns);
         st_bind_int(&statement, row->taken_ms);
         st_bind_blob(&statement, samples, row->sample_count * 8);
-        code = st_statement_number(&statement, &key, added, error);
+        code = st_statement_insert(&statement, &key, added, error);
     }
     st_statement_close(&statement);
     return code;
@@ -177,7 +183,7 @@ static st_code find_or_make_profile(st_store *store, int64_t candidate_key, cons
 }
 
 // Nearly always it is there.
-static st_code find_or_make_metric(st_store *store, const char *name, int64_t *metric, st_error *error)
+st_code st_store_metric(st_store *store, const char *name, int64_t *metric, st_error *error)
 {
     static const char find[] = "SELECT metric_key FROM metric WHERE name = ?";
     static const char make[] = "INSERT INTO metric (name) VALUES (?) RETURNING metric_key";
@@ -200,7 +206,7 @@ static st_code add_counter(st_store *store, int64_t profile, const char *name, d
 {
     int64_t metric = -1;
     st_statement statement;
-    st_code code = find_or_make_metric(store, name, &metric, error);
+    st_code code = st_store_metric(store, name, &metric, error);
     if (code != ST_OK)
         return code;
     code = st_statement_open(

@@ -35,7 +35,7 @@ static st_code tell(const st_check *check, st_severity severity, const char *kin
         return ST_OK;
     char words[256];
     snprintf(words, sizeof words, "%s: %" PRId64, form, count);
-    st_finding finding = {severity, kind, count, words};
+    st_check_finding finding = {severity, kind, count, words};
     return check->callback(check->context, &finding, error);
 }
 

@@ -12,13 +12,13 @@ typedef enum st_severity {
     ST_SEVERITY_DAMAGED  // the file
 } st_severity;
 
-typedef struct st_finding {
+typedef struct st_check_finding {
     st_severity severity;
     const char *kind;  // "unused_configuration"
     int64_t count;
     const char *words; // with the number; valid during the callback only
-} st_finding;
-typedef st_code st_finding_callback(void *context, const st_finding *finding, st_error *error);
+} st_check_finding;
+typedef st_code st_finding_callback(void *context, const st_check_finding *finding, st_error *error);
 
 // What a sound store may hold that cannot be so, or that nobody uses. Ask st_store_check (inspect.h) first.
 st_code st_store_examine(st_store *store, st_finding_callback *callback, void *context, st_error *error);

@@ -3,7 +3,6 @@
 // first failure (in->code) each gives what is unknown.
 #include "db/history_internal.h"
 
-#include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 
 #include <math.h>
@@ -11,18 +10,41 @@
 #include <string.h>
 
 // --- fields ------------------------------------------------------------------------------------------------
+static const st_value *field(const st_import *in, const char *name)
+{
+    return st_value_get(&in->reader, in->row, name);
+}
+
+static void wrong(st_import *in, const char *name, const char *wanted)
+{
+    in->code = field(in, name) ? st_fail(in->error, ST_FAILED, NULL, "\"%s\" is not %s", name, wanted)
+                               : st_fail(in->error, ST_FAILED, NULL, "\"%s\" is missing (%s)", name, wanted);
+}
+
 const char *st_import_text_of(st_import *in, const char *name)
 {
-    const char *value = "";
+    const st_value *value = in->code == ST_OK ? field(in, name) : NULL;
+    if (value && value->kind == ST_VALUE_TEXT)
+        return value->text;
     if (in->code == ST_OK)
-        in->code = st_json_get_string(in->row, name, &value, in->error);
-    return value;
+        wrong(in, name, "a text");
+    return "";
+}
+
+const st_value *st_import_members_of(st_import *in, const char *name, st_value_kind kind)
+{
+    const st_value *value = in->code == ST_OK ? field(in, name) : NULL;
+    if (value && value->kind == kind)
+        return value;
+    if (in->code == ST_OK)
+        wrong(in, name, kind == ST_VALUE_LIST ? "a list" : "an object");
+    return NULL;
 }
 
 bool st_import_is_given(const st_import *in, const char *name)
 {
-    const json_t *value = json_object_get(in->row, name);
-    return value && !json_is_null(value);
+    const st_value *value = field(in, name);
+    return value && value->kind != ST_VALUE_NULL;
 }
 
 const char *st_import_text_or_empty(st_import *in, const char *name)
@@ -32,10 +54,12 @@ const char *st_import_text_or_empty(st_import *in, const char *name)
 
 int64_t st_import_int_or_unknown(st_import *in, const char *name)
 {
-    int64_t value = -1;
-    if (in->code == ST_OK && st_import_is_given(in, name))
-        in->code = st_json_get_int(in->row, name, &value, in->error);
-    return value;
+    const st_value *value = in->code == ST_OK ? field(in, name) : NULL;
+    if (value && value->kind == ST_VALUE_INT)
+        return value->integer;
+    if (value && value->kind != ST_VALUE_NULL)
+        wrong(in, name, "a whole number");
+    return -1;
 }
 
 int st_import_small_or_unknown(st_import *in, const char *name)
@@ -46,12 +70,19 @@ int st_import_small_or_unknown(st_import *in, const char *name)
     return (int)value;
 }
 
+bool st_import_number(const st_value *value, double *out)
+{
+    *out = value->kind == ST_VALUE_INT ? (double)value->integer : value->kind == ST_VALUE_REAL ? value->real : NAN;
+    return value->kind == ST_VALUE_INT || value->kind == ST_VALUE_REAL || value->kind == ST_VALUE_NULL;
+}
+
 double st_import_real_or_unknown(st_import *in, const char *name)
 {
-    double value = NAN;
-    if (in->code == ST_OK && st_import_is_given(in, name))
-        in->code = st_json_get_number(in->row, name, &value, in->error);
-    return value;
+    double number = NAN;
+    const st_value *value = in->code == ST_OK ? field(in, name) : NULL;
+    if (value && !st_import_number(value, &number))
+        wrong(in, name, "a number");
+    return number;
 }
 
 // A text that must fit an array of a struct.
@@ -68,13 +99,9 @@ char *st_import_json_or_null(st_import *in, const char *name)
 {
     if (in->code != ST_OK || !st_import_is_given(in, name))
         return NULL;
-    st_text text;
-    st_text_init(&text);
-    st_history_print(json_object_get(in->row, name), &text);
-    char *value = st_text_take(&text);
+    char *value = st_value_json(&in->reader, field(in, name));
     if (!value)
         in->code = st_fail_memory(in->error, "importing");
-    st_text_release(&text);
     return value;
 }
 
@@ -98,19 +125,19 @@ int64_t st_import_key_of(st_import *in, const char *sql, const char *what, const
     return key;
 }
 
-int64_t st_import_session_key(st_import *in, const char *id)
+void st_known_release(st_known *known)
 {
-    return st_import_key_of(in, "SELECT session_key FROM session WHERE session_id = ?", "session", id);
+    st_free(known->problem);
+    for (size_t i = 0; i < known->metric_count; i++)
+        st_free(known->metrics[i]);
+    *known = (st_known){0};
 }
 
-// The family of the session that the row belongs to. A copy: rows are found by it.
-void st_import_session_family(st_import *in, int64_t session, char out[64])
+// The family of the session: rows are found by it.
+static void find_family(st_import *in, int64_t session)
 {
     st_statement statement;
     bool row;
-    out[0] = '\0';
-    if (in->code != ST_OK)
-        return;
     in->code =
         st_statement_open(in->store, &statement, "SELECT family FROM session WHERE session_key = ?",
                           "importing", in->error);
@@ -118,31 +145,57 @@ void st_import_session_family(st_import *in, int64_t session, char out[64])
         st_bind_int(&statement, session);
         in->code = st_statement_step(&statement, &row, in->error);
         if (in->code == ST_OK && row)
-            st_column_copy(&statement, 0, out, 64);
+            st_column_copy(&statement, 0, in->known.family, sizeof in->known.family);
     }
     st_statement_close(&statement);
 }
 
-int64_t st_import_problem_key(st_import *in, const char *family, const char *text)
+int64_t st_import_session_key(st_import *in, const char *id)
 {
-    char id[ST_HASH_TEXT];
+    st_known *known = &in->known;
+    if (in->code == ST_OK && *id && strcmp(known->session_id, id) == 0)
+        return known->session;
+    int64_t key = st_import_key_of(in, "SELECT session_key FROM session WHERE session_id = ?", "session", id);
+    known->session_id[0] = known->family[0] = '\0';
+    st_free(known->problem);
+    known->problem = NULL;
     if (in->code == ST_OK)
-        in->code = st_problem_id(family, text, id, in->error);
-    return in->code == ST_OK
-               ? st_import_key_of(in, "SELECT problem_key FROM problem WHERE problem_id = ?", "problem", id)
-               : -1;
+        find_family(in, key);
+    if (in->code == ST_OK) {
+        known->session = key;
+        snprintf(known->session_id, sizeof known->session_id, "%s", id);
+    }
+    return key;
 }
 
-// -1 quietly when it is not there.
-int64_t st_import_candidate_key(st_import *in, int64_t session, int64_t problem, const char *family,
-                             const char *configuration)
+// Of the family of the session that was found last.
+int64_t st_import_problem_key(st_import *in, const char *text)
+{
+    st_known *known = &in->known;
+    if (in->code == ST_OK && known->problem && strcmp(known->problem, text) == 0)
+        return known->problem_key;
+    st_free(known->problem);
+    known->problem = NULL;
+    if (in->code == ST_OK)
+        in->code = st_problem_id(known->family, text, known->problem_id, in->error);
+    if (in->code != ST_OK)
+        return -1;
+    int64_t key = st_import_key_of(in, "SELECT problem_key FROM problem WHERE problem_id = ?", "problem", known->problem_id);
+    if (in->code == ST_OK && !(known->problem = st_strdup(text)))
+        in->code = st_fail_memory(in->error, "importing");
+    known->problem_key = key;
+    return key;
+}
+
+// -1 quietly when it is not there. Its session and problem are those that were found last.
+int64_t st_import_candidate_key(st_import *in, const char *configuration)
 {
     char id[ST_HASH_TEXT];
     int64_t key = -1;
     bool found = false;
     st_statement statement;
     if (in->code == ST_OK)
-        in->code = st_configuration_id(family, configuration, id, in->error);
+        in->code = st_configuration_id(in->known.family, configuration, id, in->error);
     if (in->code != ST_OK)
         return -1;
     in->code = st_statement_open(in->store, &statement,
@@ -153,10 +206,32 @@ int64_t st_import_candidate_key(st_import *in, int64_t session, int64_t problem,
                                  "importing", in->error);
     if (in->code == ST_OK) {
         st_bind_text(&statement, id);
-        st_bind_int(&statement, session);
-        st_bind_int(&statement, problem);
+        st_bind_int(&statement, in->known.session);
+        st_bind_int(&statement, in->known.problem_key);
         in->code = st_statement_number(&statement, &key, &found, in->error);
     }
     st_statement_close(&statement);
     return found ? key : -1;
+}
+
+int64_t st_import_metric_key(st_import *in, const char *name, size_t guess)
+{
+    st_known *known = &in->known;
+    int64_t key = -1;
+    for (size_t i = 0; i <= known->metric_count; i++) { // where it was in the profile before, then everywhere
+        size_t at = i ? i - 1 : guess;
+        if (at < known->metric_count && strcmp(known->metrics[at], name) == 0)
+            return known->metric_keys[at];
+    }
+    in->code = st_store_metric(in->store, name, &key, in->error);
+    if (in->code == ST_OK && known->metric_count < ST_KNOWN_METRICS) {
+        char *copy = st_strdup(name);
+        if (!copy)
+            in->code = st_fail_memory(in->error, "importing counters");
+        else {
+            known->metrics[known->metric_count] = copy;
+            known->metric_keys[known->metric_count++] = key;
+        }
+    }
+    return key;
 }

@@ -5,7 +5,6 @@
 // file and the line.
 #include "db/history_internal.h"
 
-#include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 
 #include <errno.h>
@@ -17,34 +16,31 @@
 
 static void import_head(st_import *in)
 {
-    const char *format = "";
-    int64_t version = 0;
-    if (st_json_get_string(in->row, "format", &format, NULL) != ST_OK ||
-        !st_text_equal(format, ST_HISTORY_FORMAT))
+    const st_value *format = st_value_get(&in->reader, in->row, "format");
+    if (!format || format->kind != ST_VALUE_TEXT || strcmp(format->text, ST_HISTORY_FORMAT) != 0) {
         in->code = st_fail(in->error, ST_FAILED, NULL, "this is not a history file of simtune");
-    else if ((in->code = st_json_get_int(in->row, "version", &version, in->error)) == ST_OK &&
-             version > ST_HISTORY_VERSION)
+        return;
+    }
+    int64_t version = st_import_int_or_unknown(in, "version");
+    if (in->code == ST_OK && version < 1)
+        in->code = st_fail(in->error, ST_FAILED, NULL, "\"version\" is missing or below 1");
+    if (in->code == ST_OK && version > ST_HISTORY_VERSION)
         in->code =
             st_fail(in->error, ST_FAILED, "use the newer simtune that wrote it",
                     "the history file has version %lld; this simtune reads versions up to %d",
                     (long long)version, ST_HISTORY_VERSION);
 }
 
-static st_code import_line(st_import *in, st_text *line)
+static st_code import_line(st_import *in, const st_text *line)
 {
-    json_t *row = NULL;
     in->line_number++;
-    if (!st_cut_samples_of(&in->cut, line))
-        return st_fail_memory(in->error, "importing samples");
-    in->code = st_json_parse(st_text_string(line), line->length, "row", &row, in->error);
-    in->row = row;
-    if (in->code == ST_OK && !json_is_object(row))
+    in->code = st_reader_read(&in->reader, line, &in->row, in->error);
+    if (in->code == ST_OK && in->row->kind != ST_VALUE_OBJECT)
         in->code = st_fail(in->error, ST_FAILED, NULL, "this is not a history file of simtune");
     if (in->code == ST_OK && in->line_number == 1)
         import_head(in);
     else if (in->code == ST_OK)
         st_import_row(in);
-    json_decref(row);
     in->row = NULL;
     if (in->code != ST_OK) {
         st_error_prefix(in->error, "%s:%zu", in->path, in->line_number);
@@ -126,10 +122,15 @@ st_code st_history_import(st_store *store, const char *path, bool shipped, size_
     if (!file)
         return cannot_read(&in, NULL, error);
     st_code code = st_store_begin(store, error);
-    if (code == ST_OK)
-        code = st_store_finish(store, import_file(&in, file, in.error), error);
+    if (code == ST_OK) {
+        st_store_whole_begin(store);
+        code = import_file(&in, file, in.error);
+        st_store_whole_end(store);
+        code = st_store_finish(store, code, error);
+    }
     gzclose(file);
-    st_cut_samples_release(&in.cut);
+    st_reader_release(&in.reader);
+    st_known_release(&in.known);
     if (code == ST_OK && added)
         *added = in.added;
     return code;

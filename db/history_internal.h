@@ -46,27 +46,66 @@ json_t *st_history_samples(const double *samples, size_t count);
 // What st_exchange_select chose.
 st_code st_history_write(st_store *store, const char *path, bool zipped, st_error *error);
 
-// --- history_samples.c --------------------------------------------------------------------------------------
-// The lists of samples of one line. Zeroed before the first; list i has values[ends[i - 1]] to values[ends[i] - 1].
-typedef struct st_cut_samples {
-    double *values;
-    size_t *ends;
-    size_t count, lists, capacity, end_capacity;
-} st_cut_samples;
-// Takes them out of the line: "samples_ns":[…] becomes "samples_ns":I. No lists: the line stays as it was. False: no memory.
-bool st_cut_samples_of(st_cut_samples *cut, st_text *line);
-void st_cut_samples_release(st_cut_samples *cut);
+// --- history_read.c ----------------------------------------------------------------------------------------
+typedef enum st_value_kind {
+    ST_VALUE_NULL, ST_VALUE_BOOL, ST_VALUE_INT, ST_VALUE_REAL, ST_VALUE_TEXT, ST_VALUE_LIST, ST_VALUE_OBJECT
+} st_value_kind;
+// Valid until the next line is read, or the reader released.
+typedef struct st_value {
+    const char *name; // in an object
+    union {
+        const char *text;
+        int64_t integer; // of a BOOL too
+        double real;
+    };
+    uint32_t begin, end;  // bytes of the line
+    uint32_t first, next; // members; use the functions below
+    uint32_t count;       // of members
+    st_value_kind kind;
+} st_value;
+typedef struct st_reader { // zeroed before the first line
+    st_value *values;
+    char *texts;
+    size_t count, capacity, texts_used, texts_capacity;
+    const char *line, *at;
+    const char *why; // the line is not JSON
+    bool no_memory;
+} st_reader;
+st_code st_reader_read(st_reader *reader, const st_text *line, const st_value **value, st_error *error);
+void st_reader_release(st_reader *reader);
+double st_reader_number(const char *from, const char *end); // of a real number as JSON has it
+const st_value *st_value_first(const st_reader *reader, const st_value *value); // NULL: no members
+const st_value *st_value_next(const st_reader *reader, const st_value *value);
+// The member of that name. NULL: it is not there, or `object` is none.
+const st_value *st_value_get(const st_reader *reader, const st_value *object, const char *name);
+// As it stands in the line. For st_free.
+char *st_value_json(const st_reader *reader, const st_value *value);
 
 // --- history_rows.c ----------------------------------------------------------------------------------------
+// Keys of the rows that were found last: neighbours in a file share them.
+#define ST_KNOWN_METRICS 256
+typedef struct st_known {
+    char session_id[ST_HASH_TEXT], family[64];
+    int64_t session;
+    char *problem; // its text
+    char problem_id[ST_HASH_TEXT];
+    int64_t problem_key;
+    char *metrics[ST_KNOWN_METRICS]; // in the order in which profiles name them
+    int64_t metric_keys[ST_KNOWN_METRICS];
+    size_t metric_count;
+} st_known;
+void st_known_release(st_known *known);
+
 typedef struct st_import {
     st_store *store;
     const char *path;
     bool shipped;
     size_t line_number, added;
     bool ended;
-    st_cut_samples cut; // of the line
+    st_reader reader;
+    st_known known;
     // The row being read. The first missing or wrong field fills `code` and `error`.
-    const json_t *row;
+    const st_value *row;
     st_code code;
     st_error *error;
 } st_import;
@@ -82,12 +121,16 @@ int st_import_small_or_unknown(st_import *in, const char *name);
 double st_import_real_or_unknown(st_import *in, const char *name);
 void st_import_copy_text(st_import *in, const char *name, bool required, char *out, size_t capacity);
 char *st_import_json_or_null(st_import *in, const char *name); // st_free
-// Keys of rows that are named; one that is not there is a failure, but for the candidate: -1.
+// A list or an object. NULL after a failure.
+const st_value *st_import_members_of(st_import *in, const char *name, st_value_kind kind);
+bool st_import_number(const st_value *value, double *out); // null is NaN; false: it is none
+// Keys of rows that are named; one that is not there is a failure, but for the candidate: -1. Session, then its problem,
+// then its candidate.
 int64_t st_import_key_of(st_import *in, const char *sql, const char *what, const char *id);
 int64_t st_import_session_key(st_import *in, const char *id);
-void st_import_session_family(st_import *in, int64_t session, char out[64]);
-int64_t st_import_problem_key(st_import *in, const char *family, const char *text);
-int64_t st_import_candidate_key(st_import *in, int64_t session, int64_t problem, const char *family,
-                                const char *configuration);
+int64_t st_import_problem_key(st_import *in, const char *text);
+int64_t st_import_candidate_key(st_import *in, const char *configuration);
+// Found or made. `guess`: its place in the profile.
+int64_t st_import_metric_key(st_import *in, const char *name, size_t guess);
 
 #endif

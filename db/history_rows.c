@@ -4,7 +4,6 @@
 // left as it is; 3. after the first failure (in->code) nothing more is read or written.
 #include "db/history_internal.h"
 
-#include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 
 #include <math.h>
@@ -126,35 +125,17 @@ static void note_samples_taken(st_import *in, const st_measurement_row *row, int
     st_statement_close(&statement);
 }
 
-// What st_cut_samples_of took out of the line.
-static bool take_cut_samples(st_import *in, st_measurement_row *row)
-{
-    const json_t *place = json_object_get(in->row, "samples_ns");
-    json_int_t list = json_is_integer(place) ? json_integer_value(place) : -1;
-    if (list < 0 || (size_t)list >= in->cut.lists)
-        return false;
-    size_t begin = list ? in->cut.ends[list - 1] : 0;
-    row->samples_ns = in->cut.values + begin;
-    row->sample_count = in->cut.ends[list] - begin;
-    return true;
-}
-
-// Of a line that was left whole. For st_free.
+// For st_free.
 static double *read_samples(st_import *in, st_measurement_row *row)
 {
-    json_t *list = NULL;
-    if (in->code == ST_OK)
-        in->code = st_json_get_array(in->row, "samples_ns", &list, in->error);
-    row->sample_count = json_array_size(list);
+    const st_value *list = st_import_members_of(in, "samples_ns", ST_VALUE_LIST), *value = st_value_first(&in->reader, list);
+    row->sample_count = list ? list->count : 0;
     double *samples = st_malloc(row->sample_count * sizeof *samples);
     if (!samples && in->code == ST_OK)
         in->code = st_fail_memory(in->error, "importing samples");
-    for (size_t i = 0; i < row->sample_count && in->code == ST_OK; i++) {
-        const json_t *value = json_array_get(list, i);
-        if (!json_is_number(value) && !json_is_null(value))
+    for (size_t i = 0; in->code == ST_OK && value; value = st_value_next(&in->reader, value), i++)
+        if (!st_import_number(value, &samples[i]))
             in->code = st_fail(in->error, ST_FAILED, NULL, "a sample is not a number");
-        samples[i] = json_is_number(value) ? json_number_value(value) : NAN;
-    }
     row->samples_ns = samples;
     return samples;
 }
@@ -192,9 +173,7 @@ static void import_measurement(st_import *in, int64_t candidate)
                               .taken_ms = st_import_int_or_unknown(in, "taken_ms")};
     st_import_copy_text(in, "phase", true, row.phase, sizeof row.phase);
     st_import_copy_text(in, "cache", true, row.cache, sizeof row.cache);
-    double *samples = NULL;
-    if (!take_cut_samples(in, &row))
-        samples = read_samples(in, &row);
+    double *samples = read_samples(in, &row);
     bool added = false;
     int64_t taken = st_import_int_or_unknown(in, "samples_taken");
     check_samples(in, &row, taken > 0);
@@ -205,64 +184,69 @@ static void import_measurement(st_import *in, int64_t candidate)
     st_free(samples);
 }
 
-static bool has_profile(st_import *in, int64_t candidate, const char *kind)
+// *added false: it is there, and stays as it is.
+static int64_t insert_profile(st_import *in, int64_t candidate, const char *kind, double seconds, bool *added)
 {
     st_statement statement;
-    int64_t count = 0;
-    in->code = st_statement_open(
-        in->store, &statement, "SELECT count(*) FROM profile WHERE candidate_key = ? AND kind = ?",
-        "importing counters", in->error);
+    int64_t key = -1;
+    *added = false;
+    in->code = st_statement_open(in->store, &statement,
+                                 "INSERT INTO profile (candidate_key, kind, seconds) VALUES (?, ?, ?)"
+                                 " ON CONFLICT (candidate_key, kind) DO NOTHING",
+                                 "importing counters", in->error);
     if (in->code == ST_OK) {
         st_bind_int(&statement, candidate);
         st_bind_text(&statement, kind);
-        in->code = st_statement_number(&statement, &count, NULL, in->error);
+        st_bind_real(&statement, seconds);
+        in->code = st_statement_insert(&statement, &key, added, in->error);
     }
     st_statement_close(&statement);
-    return count > 0;
+    return key;
+}
+
+static void insert_counter(st_import *in, int64_t profile, int64_t metric, double value)
+{
+    st_statement statement;
+    in->code = st_statement_open(in->store, &statement,
+                                 "INSERT INTO counter (profile_key, metric_key, value) VALUES (?, ?, ?)",
+                                 "importing counters", in->error);
+    if (in->code == ST_OK) {
+        st_bind_int(&statement, profile);
+        st_bind_int(&statement, metric);
+        st_bind_real(&statement, value);
+        in->code = st_statement_run(&statement, in->error);
+    }
+    st_statement_close(&statement);
 }
 
 static void import_profile(st_import *in, int64_t candidate)
 {
-    json_t *counters = NULL, *value;
-    const char *kind = st_import_text_of(in, "kind"), *name;
-    double seconds = st_import_real_or_unknown(in, "seconds");
-    if (in->code == ST_OK)
-        in->code = st_json_get_object(in->row, "counters", &counters, in->error);
-    if (in->code != ST_OK || has_profile(in, candidate, kind) || in->code != ST_OK)
-        return;
-    size_t count = json_object_size(counters), filled = 0;
-    const char **names = st_malloc(count * sizeof *names);
-    double *values = st_malloc(count * sizeof *values);
-    if (!names || !values)
-        in->code = st_fail_memory(in->error, "importing counters");
-    json_object_foreach(counters, name, value)
-    {
-        if (in->code == ST_OK && !json_is_number(value) && !json_is_null(value))
-            in->code = st_fail(in->error, ST_FAILED, NULL, "the counter %s is not a number", name);
-        if (in->code != ST_OK)
-            break;
-        names[filled] = name;
-        values[filled++] = json_is_number(value) ? json_number_value(value) : NAN;
+    const char *kind = st_import_text_of(in, "kind");
+    double seconds = st_import_real_or_unknown(in, "seconds"), number;
+    const st_value *counters = st_import_members_of(in, "counters", ST_VALUE_OBJECT);
+    bool added = false;
+    int64_t profile = in->code == ST_OK ? insert_profile(in, candidate, kind, seconds, &added) : -1;
+    const st_value *value = added ? st_value_first(&in->reader, counters) : NULL;
+    for (size_t i = 0; in->code == ST_OK && value; value = st_value_next(&in->reader, value), i++) {
+        if (!st_import_number(value, &number))
+            in->code = st_fail(in->error, ST_FAILED, NULL, "the counter %s is not a number", value->name);
+        int64_t metric = in->code == ST_OK ? st_import_metric_key(in, value->name, i) : -1;
+        if (in->code == ST_OK)
+            insert_counter(in, profile, metric, number);
     }
-    if (in->code == ST_OK)
-        in->code = st_store_counters(in->store, candidate, kind, names, values, filled, seconds,
-                                     in->error);
-    st_free(names);
-    st_free(values);
 }
 
 // Each object of the list `name` of the row, which may be absent.
 static void import_list(st_import *in, const char *name, int64_t candidate,
                         void (*import_one)(st_import *in, int64_t candidate))
 {
-    const json_t *whole = in->row;
-    json_t *list = NULL;
+    const st_value *whole = in->row;
     if (in->code != ST_OK || !st_import_is_given(in, name))
         return;
-    in->code = st_json_get_array(whole, name, &list, in->error);
-    for (size_t i = 0; i < json_array_size(list) && in->code == ST_OK; i++) {
-        in->row = json_array_get(list, i);
-        if (json_is_object(in->row))
+    const st_value *list = st_import_members_of(in, name, ST_VALUE_LIST), *member = st_value_first(&in->reader, list);
+    for (; in->code == ST_OK && member; member = st_value_next(&in->reader, member)) {
+        in->row = member;
+        if (member->kind == ST_VALUE_OBJECT)
             import_one(in, candidate);
         else
             in->code = st_fail(in->error, ST_FAILED, NULL, "\"%s\" is not a list of objects", name);
@@ -270,11 +254,31 @@ static void import_list(st_import *in, const char *name, int64_t candidate,
     in->row = whole;
 }
 
-static int64_t insert_candidate(st_import *in, int64_t session, int64_t problem, const char *family,
-                                const char *configuration)
+// *added false: it is there, and stays as it is.
+static int64_t insert_candidate(st_import *in, const st_candidate_row *row, bool *added)
 {
-    st_candidate_row row = {.session_key = session,
-                            .problem_key = problem,
+    int64_t key = -1;
+    st_statement statement;
+    in->code = st_statement_open(
+        in->store, &statement,
+        "INSERT INTO candidate (candidate_id, session_key, problem_key, configuration_key, outcome,"
+        " detail, registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, occupancy,"
+        " deterministic, compile_seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (session_key, problem_key, configuration_key) DO NOTHING",
+        "importing a candidate", in->error);
+    if (in->code == ST_OK) {
+        st_bind_candidate(&statement, row);
+        in->code = st_statement_insert(&statement, &key, added, in->error);
+    }
+    st_statement_close(&statement);
+    return key;
+}
+
+static int64_t find_or_make_candidate(st_import *in, const char *configuration)
+{
+    char configuration_id[ST_HASH_TEXT];
+    st_candidate_row row = {.session_key = in->known.session,
+                            .problem_key = in->known.problem_key,
                             .registers = st_import_small_or_unknown(in, "registers"),
                             .local_bytes = st_import_small_or_unknown(in, "local_bytes"),
                             .static_smem = st_import_small_or_unknown(in, "static_smem"),
@@ -284,29 +288,26 @@ static int64_t insert_candidate(st_import *in, int64_t session, int64_t problem,
                             .deterministic = st_import_small_or_unknown(in, "deterministic"),
                             .compile_seconds = st_import_real_or_unknown(in, "compile_seconds")};
     st_import_copy_text(in, "outcome", true, row.outcome, sizeof row.outcome);
-    const char *detail = st_import_text_or_empty(in, "detail");
-    row.detail = *detail ? st_strdup(detail) : NULL;
-    if (in->code == ST_OK && *detail && !row.detail)
-        in->code = st_fail_memory(in->error, "importing a candidate");
+    // Not const in the struct, whose other users own it; it is only bound here.
+    row.detail = (char *)(uintptr_t)st_import_text_or_empty(in, "detail");
+    bool added = false;
     if (in->code == ST_OK)
-        in->code = st_store_configuration(in->store, family, configuration, &row.configuration_key,
-                                          in->error);
+        in->code = st_configuration_id(in->known.family, configuration, configuration_id, in->error);
     if (in->code == ST_OK)
-        in->code = st_store_candidate(in->store, &row, in->error);
-    st_free(row.detail);
-    return row.key;
+        in->code = st_candidate_id(in->known.session_id, in->known.problem_id, configuration_id, row.id, in->error);
+    if (in->code == ST_OK)
+        in->code = st_store_configuration(in->store, in->known.family, configuration, &row.configuration_key, in->error);
+    if (in->code == ST_OK)
+        row.key = insert_candidate(in, &row, &added);
+    return in->code == ST_OK && !added ? st_import_candidate_key(in, configuration) : row.key;
 }
 
 static void import_candidate(st_import *in)
 {
-    char family[64];
     const char *configuration = st_import_text_of(in, "configuration");
-    int64_t session = st_import_session_key(in, st_import_text_of(in, "session"));
-    st_import_session_family(in, session, family);
-    int64_t problem = st_import_problem_key(in, family, st_import_text_of(in, "problem"));
-    int64_t key = st_import_candidate_key(in, session, problem, family, configuration);
-    if (in->code == ST_OK && key < 0)
-        key = insert_candidate(in, session, problem, family, configuration);
+    st_import_session_key(in, st_import_text_of(in, "session"));
+    st_import_problem_key(in, st_import_text_of(in, "problem"));
+    int64_t key = find_or_make_candidate(in, configuration);
     import_list(in, "measurements", key, import_measurement);
     import_list(in, "profiles", key, import_profile);
     char *lines = st_import_json_or_null(in, "stall_lines");
@@ -335,9 +336,20 @@ static bool has_winner(st_import *in, const st_winner_row *row)
     return count > 0;
 }
 
+// Ratios of times are above zero, and beyond a thousand million nobody has measured one.
+static void check_speedup(st_import *in, const st_winner_row *row)
+{
+    const double all[] = {row->speedup_low, row->speedup, row->speedup_high};
+    for (int i = 0; i < 3 && in->code == ST_OK; i++)
+        if (all[i] <= 0 || all[i] > 1e9)
+            in->code = st_fail(in->error, ST_FAILED, NULL, "a speedup of %g is out of range, 0 to 1e9", all[i]);
+    if (in->code == ST_OK && (row->speedup < row->speedup_low || row->speedup > row->speedup_high))
+        in->code = st_fail(in->error, ST_FAILED, NULL, "the speedup %g lies outside its interval, %g to %g", row->speedup,
+                           row->speedup_low, row->speedup_high);
+}
+
 static void import_winner(st_import *in)
 {
-    char family[64];
     st_winner_row row = {.session_key = st_import_session_key(in, st_import_text_of(in, "session")),
                          .default_key = -1,
                          .winner_ns = st_import_real_or_unknown(in, "winner_ns"),
@@ -347,14 +359,12 @@ static void import_winner(st_import *in)
                          .speedup_high = st_import_real_or_unknown(in, "speedup_high"),
                          .tied = st_import_small_or_unknown(in, "tied"),
                          .bytes = st_import_real_or_unknown(in, "bytes")};
-    st_import_session_family(in, row.session_key, family);
-    row.problem_key = st_import_problem_key(in, family, st_import_text_of(in, "problem"));
+    row.problem_key = st_import_problem_key(in, st_import_text_of(in, "problem"));
     st_import_copy_text(in, "cache", true, row.cache, sizeof row.cache);
-    row.winner_key =
-        st_import_candidate_key(in, row.session_key, row.problem_key, family, st_import_text_of(in, "winner"));
+    row.winner_key = st_import_candidate_key(in, st_import_text_of(in, "winner"));
     if (st_import_is_given(in, "default"))
-        row.default_key =
-            st_import_candidate_key(in, row.session_key, row.problem_key, family, st_import_text_of(in, "default"));
+        row.default_key = st_import_candidate_key(in, st_import_text_of(in, "default"));
+    check_speedup(in, &row);
     const char *note = st_import_text_or_empty(in, "note");
     row.ties_json = st_import_json_or_null(in, "ties");
     row.note = st_strdup(note);
@@ -390,7 +400,11 @@ static void import_acknowledgement(st_import *in)
     const char *const texts[] = {st_import_text_of(in, "id"), st_import_text_of(in, "cache"), st_import_text_of(in, "reason"),
                                  st_import_text_or_empty(in, "author")};
     int64_t baseline = st_import_session_key(in, st_import_text_of(in, "baseline")), session = st_import_session_key(in, st_import_text_of(in, "session"));
-    int64_t problem = st_import_problem_key(in, st_import_text_of(in, "family"), st_import_text_of(in, "problem"));
+    const char *family = st_import_text_of(in, "family"), *text = st_import_text_of(in, "problem");
+    char problem_id[ST_HASH_TEXT] = "";
+    if (in->code == ST_OK)
+        in->code = st_problem_id(family, text, problem_id, in->error);
+    int64_t problem = st_import_key_of(in, "SELECT problem_key FROM problem WHERE problem_id = ?", "problem", problem_id);
     int64_t acknowledged = st_import_int_or_unknown(in, "acknowledged_ms");
     st_statement statement = {0};
     if (in->code == ST_OK)
@@ -417,7 +431,7 @@ static void import_end(st_import *in)
     int64_t rows = st_import_int_or_unknown(in, "rows");
     if (in->code == ST_OK && rows != (int64_t)in->line_number - 2)
         in->code = st_fail(in->error, ST_FAILED, NULL,
-                           "it says that there are %lld rows, but there are %lld", (long long)rows,
+                           "it says that it has %lld row%s, but %lld came", (long long)rows, st_plural(rows),
                            (long long)in->line_number - 2);
     in->ended = true;
 }

@@ -6,6 +6,7 @@
 
 #include "tuner/base/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,6 +87,25 @@ st_code st_store_counters_of(st_store *store, int64_t candidate_key, st_counter_
             code = callback(context, st_column_text(&statement, 0), st_column_text(&statement, 1),
                             st_column_real(&statement, 2), error);
     }
+    st_statement_close(&statement);
+    return code;
+}
+
+st_code st_store_profile_seconds(st_store *store, int64_t candidate_key, const char *kind, double *seconds,
+                                 st_error *error)
+{
+    st_statement statement;
+    bool row = false;
+    *seconds = NAN;
+    st_code code = st_statement_open_once(store, &statement, "SELECT seconds FROM profile WHERE candidate_key = ? AND kind = ?",
+                                          "reading what a profile took", error);
+    if (code != ST_OK)
+        return code;
+    st_bind_int(&statement, candidate_key);
+    st_bind_text(&statement, kind);
+    code = st_statement_step(&statement, &row, error);
+    if (code == ST_OK && row)
+        *seconds = st_column_real(&statement, 0);
     st_statement_close(&statement);
     return code;
 }

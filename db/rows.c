@@ -331,14 +331,17 @@ st_code st_store_configuration(st_store *store, const char *family, const char *
                                st_error *error)
 {
     char id[ST_HASH_TEXT];
+    bool found = false;
     st_text parameters;
     st_text_init(&parameters);
     st_code code = st_configuration_id(family, text, id, error);
     if (code == ST_OK)
+        code = find(store, configuration_kind.find_sql, id, configuration_kind.doing, key, &found, error);
+    if (code == ST_OK && !found)
         code = parameters_json(text, &parameters, error);
-    if (code == ST_OK) {
+    if (code == ST_OK && !found) {
         st_text_row row = {.family = family, .text = text, .second_text = parameters.data};
-        code = find_or_make(store, &configuration_kind, id, &row, key, NULL, error);
+        code = insert(store, &configuration_kind, id, &row, key, error);
     }
     st_text_release(&parameters);
     return code;

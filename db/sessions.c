@@ -158,6 +158,22 @@ st_code st_store_session_latest(st_store *store, const char *family, st_session_
     return code == ST_OK ? st_store_session_of(store, id, row, error) : code;
 }
 
+st_code st_store_session_newest(st_store *store, const char *family, st_session_row *row, st_error *error)
+{
+    *row = (st_session_row){0};
+    bool found = false;
+    st_statement statement;
+    st_code code = st_statement_open(store, &statement,
+                                     SESSION_ROW "WHERE ?1 IS NULL OR family = ?1"
+                                                 " ORDER BY shipped, started_ms DESC, session_id DESC LIMIT 1",
+                                     "looking for the newest session", error);
+    if (code != ST_OK)
+        return code;
+    st_bind_text(&statement, family);
+    code = first(&statement, row, &found, error);
+    return code == ST_OK && !found ? ST_NOTHING : code;
+}
+
 st_code st_store_session_of(st_store *store, const char *id_prefix, st_session_row *row,
                             st_error *error)
 {

@@ -215,6 +215,15 @@ st_code st_statement_number(st_statement *statement, int64_t *value, bool *found
     return st_statement_run(statement, error);
 }
 
+st_code st_statement_insert(st_statement *statement, int64_t *key, bool *added, st_error *error)
+{
+    st_code code = st_statement_run(statement, error);
+    *added = code == ST_OK && sqlite3_changes(statement->store->db) > 0;
+    if (*added)
+        *key = sqlite3_last_insert_rowid(statement->store->db);
+    return code;
+}
+
 st_code st_statement_do(st_store *store, const char *sql, const char *doing, st_error *error)
 {
     st_statement statement;

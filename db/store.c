@@ -204,7 +204,13 @@ const char *st_store_path(const st_store *store)
 
 st_code st_store_hurry(st_store *store, st_error *error)
 {
-    return st_script_run(store, "PRAGMA synchronous = OFF; PRAGMA cache_size = -128000", "setting up", error);
+    int rc = sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    if (rc != SQLITE_OK)
+        return st_store_fail(store, rc, "setting up", error);
+    return st_script_run(store,
+                         "PRAGMA synchronous = OFF; PRAGMA cache_size = -128000; PRAGMA foreign_keys = OFF;"
+                         " PRAGMA ignore_check_constraints = ON",
+                         "setting up", error);
 }
 
 // --- transactions ------------------------------------------------------------------------------------------
@@ -235,6 +241,10 @@ st_code st_store_begin(st_store *store, st_error *error)
         return refuse_damaged(store, error);
     if (rolled_back_by_itself(store))
         return gone(store, error);
+    if (store->whole_from && store->depth >= store->whole_from) {
+        store->depth++;
+        return ST_OK;
+    }
     st_code code = store->depth == 0
                        ? st_statement_do(store, "BEGIN IMMEDIATE", "beginning to write", error)
                        : st_statement_do(store, "SAVEPOINT step", "beginning to write", error);
@@ -258,7 +268,9 @@ void st_store_rollback(st_store *store)
         return;
     bool by_itself = rolled_back_by_itself(store);
     store->depth--;
-    if (store->depth == 0) {
+    if (store->whole_from && store->depth >= store->whole_from) {
+        store->whole_failed = true;
+    } else if (store->depth == 0) {
         store->doomed = false;
         if (!by_itself)
             undo(store, "ROLLBACK");
@@ -278,6 +290,8 @@ st_code st_store_commit(st_store *store, st_error *error)
         code = refuse_damaged(store, error);
     else if (rolled_back_by_itself(store) || (store->doomed && store->depth == 1))
         code = gone(store, error);
+    else if (store->whole_from && store->depth > store->whole_from)
+        code = store->whole_failed ? gone(store, error) : ST_OK;
     else if (store->depth == 1) {
         code = st_locking_check(store, error);
         if (code == ST_OK)
@@ -289,6 +303,17 @@ st_code st_store_commit(st_store *store, st_error *error)
     else
         st_store_rollback(store);
     return code;
+}
+
+void st_store_whole_begin(st_store *store)
+{
+    store->whole_from = store->depth;
+    store->whole_failed = false;
+}
+
+void st_store_whole_end(st_store *store)
+{
+    store->whole_from = 0;
 }
 
 st_code st_store_finish(st_store *store, st_code code, st_error *error)

@@ -35,7 +35,8 @@ st_code st_store_settle(st_store *store, st_code code, st_error *error);
 const char *st_store_path(const st_store *store);
 // Removes the file and all that stands beside it. Of files that were made on the way: never of somebody's store.
 void st_store_remove(const char *path);
-// For a file that is made anew when it is lost: what is written need not outlive a power cut, so nobody waits for the disk.
+// For a file that is made anew when it is lost, of rows that another store took before: nobody waits for the disk, and the
+// schema does not judge each row once more (ranges, references, triggers).
 st_code st_store_hurry(st_store *store, st_error *error);
 // Nested calls join the outer transaction. Waits politely for other writers (busy timeout 30 s).
 // A commit that fails has rolled back: no rollback after it. An inner rollback undoes the inner part.
@@ -109,7 +110,9 @@ typedef struct st_candidate_row {
     int64_t session_key, problem_key, configuration_key;
     char outcome[16];          // words of DESIGN.md §4
     char *detail;              // first lines of the log, the mismatch …; NULL none. Owned as row_release says
-    int registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm; // of the first launch; -1 unknown
+    // Of the main kernel: of the launch with the most threads (tuner/plan.h); of the first launch in what version 0.1
+    // recorded before 2026-12. Local bytes: the most of any kernel. -1 unknown.
+    int registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm;
     double occupancy;          // resident warps / maximal; NaN unknown
     int deterministic;         // 1 run to run, 0 not, -1 unknown
     double compile_seconds;    // NaN unknown
@@ -240,6 +243,9 @@ typedef st_code st_counter_callback(void *context, const char *kind, const char 
                                     st_error *error);
 st_code st_store_counters_of(st_store *store, int64_t candidate_key, st_counter_callback *callback,
                              void *context, st_error *error);
+// What taking the profile of this kind took; NaN: not recorded, or there is none.
+st_code st_store_profile_seconds(st_store *store, int64_t candidate_key, const char *kind, double *seconds,
+                                 st_error *error);
 // One answer a state of the cache; a candidate without measurements is one answer with cache "".
 st_code st_store_answer_of(st_store *store, int64_t candidate_key, st_answer_callback *callback,
                            void *context, st_error *error);
@@ -255,6 +261,8 @@ st_code st_store_template_text(st_store *store, const char *hash, char **text_js
 // The newest finished session (family NULL: any), own before shipped; ST_NOTHING when none.
 st_code st_store_session_latest(st_store *store, const char *family, st_session_row *row,
                                 st_error *error);
+// The newest of all, however it ended.
+st_code st_store_session_newest(st_store *store, const char *family, st_session_row *row, st_error *error);
 st_code st_store_session_of(st_store *store, const char *id_prefix, st_session_row *row, st_error *error);
 
 // --- shipped history --------------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ struct st_store {
     bool suspect; // glance.c; looked at again before anything is written
     int kept_fd;  // of a look at the open file: closing it earlier would drop SQLite's locks. -1: none
     bool damaged; // SQLite met damage: nothing more is written
+    int whole_from;    // steps within this depth or deeper are no savepoints of their own; 0: all are
+    bool whole_failed; // one of them was undone: none can be kept
     bool doomed; // an inner step could not be undone: the outer transaction must not be committed
     st_cached_statement cached[ST_CACHED_STATEMENTS];
     size_t cached_count;
@@ -103,6 +105,10 @@ st_code st_store_open_as(const char *path, st_store_mode mode, const st_store_op
 // Ends what st_store_begin began: commits when `code` is ST_OK, else rolls back. Returns the code of
 // the whole. Every writer of db/ is st_store_begin, its statements, st_store_finish.
 st_code st_store_finish(st_store *store, st_code code, st_error *error);
+// Between the two, in a transaction, the steps of writers are not undone one by one: thousands of rows cost no savepoint
+// each. Whoever calls them undoes the transaction when any of them fails.
+void st_store_whole_begin(st_store *store);
+void st_store_whole_end(st_store *store);
 
 // --- aside.c -----------------------------------------------------------------------------------------------
 const char *st_store_file(const st_store *store); // what SQLite opens
@@ -188,6 +194,8 @@ st_code st_statement_step(st_statement *statement, bool *row, st_error *error);
 st_code st_statement_run(st_statement *statement, st_error *error);
 // The first column of the first row, then to the end. *found (may be NULL): whether there was a row.
 st_code st_statement_number(st_statement *statement, int64_t *value, bool *found, st_error *error);
+// Of an INSERT of one row that may do nothing. RETURNING would tell the same, but makes SQLite keep a journal of the statement.
+st_code st_statement_insert(st_statement *statement, int64_t *key, bool *added, st_error *error);
 // Opens, runs and closes a statement without parameters.
 st_code st_statement_do(st_store *store, const char *sql, const char *doing, st_error *error);
 // All statements of a script, in order.
@@ -225,6 +233,11 @@ st_code st_device_find_or_make(st_store *store, const st_device_row *row, int64_
 // As st_store_measurement, but *added is false where that would fail because the row is there.
 st_code st_measurement_add(st_store *store, const st_measurement_row *row, bool *added,
                            st_error *error);
+
+// id, session, problem and configuration, outcome, detail, then the properties.
+void st_bind_candidate(st_statement *statement, const st_candidate_row *row);
+// The key of a metric, found or made.
+st_code st_store_metric(st_store *store, const char *name, int64_t *metric, st_error *error);
 
 // --- results.c ---------------------------------------------------------------------------------------------
 // Samples as they stand in the BLOB. NULL: no memory; freed with st_free.

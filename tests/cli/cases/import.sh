@@ -36,10 +36,13 @@ changed("range", '"sm_count":132', '"sm_count":99999999999')
 changed("type", '"sm_count":132', '"sm_count":"many"')
 changed("sample", '"samples_ns":[', '"samples_ns":["fast",')
 changed("list", '"measurements":[', '"measurements":[7,')
+changed("speedup", '"speedup":', '"speedup":1e308,"x":')
+changed("interval", '"speedup":', '"speedup":1e8,"x":')
+changed("version", '"version":1', '"version":0')
 changed("twice", '"round":0', '"round":-1')
 open("half.gz", "wb").write(open("out.jsonl.gz", "rb").read()[:400])
 END
-for name in cut more count newer other kind missing absent long range type sample list twice half; do
+for name in cut more count newer other kind missing absent long range type sample list speedup interval version twice half; do
     t simtune db import $name.gz --db fresh.db
 done
 t simtune db info --db fresh.db

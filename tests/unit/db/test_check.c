@@ -10,7 +10,7 @@ typedef struct found {
     int wrong;
 } found;
 
-static st_code note(void *context, const st_finding *finding, st_error *error)
+static st_code note(void *context, const st_check_finding *finding, st_error *error)
 {
     (void)error;
     found *all = context;

@@ -5,6 +5,7 @@
 #include "fixture.h"
 
 #include "db/history_internal.h"
+#include "tuner/base/json.h"
 
 #include <sys/stat.h>
 
@@ -310,73 +311,144 @@ static void import_changed_fails(const st_text *good, const char *from, const ch
     import_fails(in_folder("changed.gz"), message);
 }
 
-// What is cut out of a line, and what it leaves.
-static void samples_are_cut_out_of_lines(void **state)
+// Prints what was read: its own form, in which a whole number and a real one differ.
+static void print_value(const st_reader *reader, const st_value *value, st_text *out)
+{
+    static const char *const words[] = {"null", "?", "i", "r", "t", "[", "{"};
+    st_text_add(out, words[value->kind]);
+    if (value->kind == ST_VALUE_BOOL || value->kind == ST_VALUE_INT)
+        st_text_addf(out, "%lld", (long long)value->integer);
+    if (value->kind == ST_VALUE_REAL)
+        st_text_addf(out, "%a", value->real);
+    if (value->kind == ST_VALUE_TEXT)
+        st_text_add(out, value->text);
+    for (const st_value *at = st_value_first(reader, value); at; at = st_value_next(reader, at)) {
+        st_text_addf(out, " %s:", at->name ? at->name : "");
+        print_value(reader, at, out);
+    }
+}
+
+static void print_jansson(const json_t *value, st_text *out)
+{
+    const char *name;
+    json_t *member;
+    size_t i;
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        st_text_add(out, "{");
+        json_object_foreach((json_t *)(uintptr_t)value, name, member)
+        {
+            st_text_addf(out, " %s:", name);
+            print_jansson(member, out);
+        }
+        return;
+    case JSON_ARRAY:
+        st_text_add(out, "[");
+        json_array_foreach(value, i, member)
+        {
+            st_text_add(out, " :");
+            print_jansson(member, out);
+        }
+        return;
+    case JSON_STRING: st_text_addf(out, "t%s", json_string_value(value)); return;
+    case JSON_INTEGER: st_text_addf(out, "i%lld", (long long)json_integer_value(value)); return;
+    case JSON_REAL: st_text_addf(out, "r%a", json_real_value(value)); return;
+    case JSON_NULL: st_text_add(out, "null"); return;
+    default: st_text_addf(out, "?%d", json_is_true(value)); return;
+    }
+}
+
+// The reader of lines takes and refuses what jansson does, and reads the same from it.
+static void read_as_jansson_does(st_reader *reader, const char *bytes, size_t length)
+{
+    st_text line, own, others;
+    st_error error = {0};
+    const st_value *value;
+    json_t *tree = NULL;
+    st_text_init(&line), st_text_init(&own), st_text_init(&others);
+    st_text_add_bytes(&line, bytes, length);
+    st_code code = st_reader_read(reader, &line, &value, &error);
+    st_code expected = st_json_parse(bytes, length, "line", &tree, NULL);
+    if ((code == ST_OK) != (expected == ST_OK))
+        fail_msg("\"%s\": %s", bytes, code == ST_OK ? "taken" : error.what);
+    if (code == ST_OK) {
+        print_value(reader, value, &own);
+        print_jansson(tree, &others);
+        assert_string_equal(st_text_string(&own), st_text_string(&others));
+        char *json = st_value_json(reader, value);
+        assert_memory_equal(json, bytes + value->begin, value->end - value->begin);
+        st_free(json);
+    } else {
+        assert_true(strstr(error.what, "not JSON at byte ") && *error.remedy);
+    }
+    json_decref(tree);
+    st_text_release(&line), st_text_release(&own), st_text_release(&others);
+}
+
+static void lines_are_read_as_json(void **state)
 {
     (void)state;
-    static const struct {
-        const char *line, *left, *values; // left NULL: the line stays whole
-    } rows[] = {
-        {"{\"samples_ns\":[1.5,2,null,-3e2]}", "{\"samples_ns\":0}", "1.5 2 nan -300 |"},
-        {"{\"a\":[{\"samples_ns\":[]},{\"samples_ns\":[7]}],\"b\":1}", "{\"a\":[{\"samples_ns\":0},{\"samples_ns\":1}],\"b\":1}",
-         "|7 |"},
-        {"{\"a\":1}", NULL, ""},
-        {"", NULL, ""},
-        {"{\"samples_ns\":3}", NULL, ""},
-        {"{\"samples_ns\":[1],\"samples_ns\" :[2]}", NULL, ""},
-        {"{\"samples_ns\":[1],\"samples_ns\":0}", NULL, ""},
-        {"{\"samples_ns\":[1],\"samples\\u005fns\":0}", NULL, ""},
-        {"{\"samples_ns\":[1, 2]}", NULL, ""},
-        {"{\"samples_ns\":[1,]}", NULL, ""},
-        {"{\"samples_ns\":[,1]}", NULL, ""},
-        {"{\"samples_ns\":[1", NULL, ""},
-        {"{\"samples_ns\":[", NULL, ""},
-        {"{\"samples_ns\":[01]}", NULL, ""},
-        {"{\"samples_ns\":[1.]}", NULL, ""},
-        {"{\"samples_ns\":[.5]}", NULL, ""},
-        {"{\"samples_ns\":[+5]}", NULL, ""},
-        {"{\"samples_ns\":[1e]}", NULL, ""},
-        {"{\"samples_ns\":[0x10]}", NULL, ""},
-        {"{\"samples_ns\":[inf]}", NULL, ""},
-        {"{\"samples_ns\":[1e400]}", NULL, ""},
-        {"{\"samples_ns\":[[1]]}", NULL, ""},
-        {"{\"samples_ns\":[nullx]}", NULL, ""},
+    static const char *const lines[] = {
+        "{}", "[]", "{\"a\":1}", " { \"a\" : [ 1 , 2.5 , null , true , false , \"x\" ] , \"b\" : { } }\r", "\"\"", "7", "",
+        " ", "{", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{\"a\":1}x",
+        "{\"a\":1,\"a\":2}", "{\"a\":1,\"b\":1,\"\\u0061\":2}", "[01]", "[1.]", "[.5]", "[+5]", "[-]", "[1e]", "[1e+]",
+        "[1e5]", "[1E-5]", "[-0]", "[-0.0]", "[0.0]", "[1e400]", "[-1e400]", "[1e-400]", "[0x10]", "[inf]", "[nullx]",
+        "[nul]", "[tru]", "[9223372036854775807]", "[-9223372036854775808]", "[9223372036854775808]",
+        "[123456789012345678]", "[-99999999999999999]", "[999999999999999999]", "[1.7976931348623157e308]", "[5e-324]",
+        "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\u00e9\\u20ac\\ud83d\\ude00\"", "\"\\u0000\"", "\"\\ud83d\"", "\"\\ud83dx\"",
+        "\"\\ude00\"", "\"\\ud83d\\u0041\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\x\"", "\"\\", "\"a", "\"a\tb\"", "\"a\x7f\"",
+        "\"\xc3\xa9\xe2\x82\xac\"", "\"\xc3\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"", "\"\xf5\x80\x80\x80\"", "\xef\xbb\xbf{}",
     };
-    st_cut_samples cut = {0};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        st_text line, values;
-        st_text_init(&line);
-        st_text_init(&values);
-        st_text_add(&line, rows[i].line);
-        assert_true(st_cut_samples_of(&cut, &line));
-        for (size_t list = 0, at = 0; list < cut.lists; list++) {
-            for (; at < cut.ends[list]; at++)
-                st_text_addf(&values, "%g ", cut.values[at]);
-            st_text_add(&values, "|");
+    st_reader reader = {0};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        read_as_jansson_does(&reader, lines[i], strlen(lines[i]));
+    read_as_jansson_does(&reader, "{}\0", 3);
+    read_as_jansson_does(&reader, "[1,\0 2]", 7);
+    read_as_jansson_does(&reader, "[\"a\0b\"]", 7);
+    for (int same = 0; same < 2; same++) // more names than are compared one by one, and one of them twice
+        for (int count = 10; count <= 200; count += 30) {
+            st_text line;
+            st_text_init(&line);
+            for (int i = 0; i < count; i++)
+                st_text_addf(&line, "%s\"stall.%d\":%d", i ? "," : "{", i, i);
+            st_text_add(&line, same ? ",\"stall.4\":0}" : "}");
+            read_as_jansson_does(&reader, line.data, line.length);
+            st_text_release(&line);
         }
-        assert_string_equal(line.data, rows[i].left ? rows[i].left : rows[i].line);
-        assert_int_equal(line.length, strlen(line.data));
-        assert_string_equal(st_text_string(&values), rows[i].values);
-        st_text_release(&line);
-        st_text_release(&values);
+    st_text deep;
+    st_text_init(&deep);
+    for (int i = 0; i < 100; i++)
+        st_text_add(&deep, "[");
+    const st_value *value;
+    st_error error = {0};
+    assert_int_equal(st_reader_read(&reader, &deep, &value, &error), ST_FAILED);
+    assert_non_null(strstr(error.what, "too deep"));
+    st_text_release(&deep);
+    st_reader_release(&reader);
+}
+
+// As strtod reads them: halves between two doubles, powers of two and their neighbours, all lengths.
+static void numbers_are_read_exactly(void **state)
+{
+    (void)state;
+    uint64_t random = 88172645463325252u;
+    char text[64];
+    static const char *const odd[] = {"0.1", "0.30000000000000004", "9007199254740992.5", "9007199254740993.0", "900719925474099.25",
+                                      "4503599627370496.5", "4503599627370497.5", "0.5", "0.0000000000000000001", "1844674407370955161.5",
+                                      "999999999999999999.9", "-12959.999963641167", "-0.0", "1.0e10", "0.000000000000000000000000001"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_true(st_reader_number(odd[i], odd[i] + strlen(odd[i])) == strtod(odd[i], NULL));
+    for (int i = 0; i < 200000; i++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        int places = 1 + (int)(random % 18);
+        uint64_t digits = random >> (i % 60), scale = 1;
+        for (int k = 0; k < places; k++)
+            scale *= 10;
+        int length = snprintf(text, sizeof text, "%llu.%0*llu", (unsigned long long)(digits / scale), places,
+                              (unsigned long long)(digits % scale));
+        if (st_reader_number(text, text + length) != strtod(text, NULL))
+            fail_msg("%s: %.17g, not %.17g", text, st_reader_number(text, text + length), strtod(text, NULL));
     }
-    // Many lists, of which some are short: no place is longer than its list was.
-    for (int empty = 0; empty < 2; empty++) {
-        st_text line;
-        st_text_init(&line);
-        for (int i = 0; i < 1200; i++)
-            st_text_addf(&line, "%s\"samples_ns\":[%s]", i ? "," : "{", empty ? "" : "123");
-        st_text_add(&line, "}");
-        size_t length = line.length;
-        assert_true(st_cut_samples_of(&cut, &line));
-        assert_int_equal(cut.lists, empty ? 0 : 1200);
-        assert_int_equal(line.length, strlen(line.data));
-        assert_true(empty ? line.length == length : line.length < length);
-        if (!empty)
-            assert_non_null(strstr(line.data, "\"samples_ns\":1199}"));
-        st_text_release(&line);
-    }
-    st_cut_samples_release(&cut);
 }
 
 // Baselines and acknowledgements: only with the sessions that they are about, and only then is the file of a version
@@ -465,7 +537,7 @@ static void damaged_files_are_refused_whole(void **state)
     import_changed_fails(&text, "\"version\":1", "\"version\":3",
                          "version 3; this simtune reads versions up to 2");
     import_changed_fails(&text, "\"version\":1", "\"version\":\"1\"", "version");
-    import_changed_fails(&text, "\"rows\":15", "\"rows\":14", "14 rows, but there are 15");
+    import_changed_fails(&text, "\"rows\":15", "\"rows\":14", "has 14 rows, but 15 came");
     import_changed_fails(&text, "\"row\":\"winner\"", "\"row\":\"loser\"",
                          "unknown kind, \"loser\"");
     import_changed_fails(&text, "\"row\":\"winner\"", "\"row\":7", "\"row\" is not a text");
@@ -484,6 +556,9 @@ static void damaged_files_are_refused_whole(void **state)
     import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":[1e999,", ":");
     import_changed_fails(&text, "\"median_ns\":0.1,", "\"median_ns\":-0.1,", "a time is negative: -0.1 ns");
     import_changed_fails(&text, "\"median_ns\":0.1,", "\"median_ns\":5,", "the median 5 ns lies outside its samples");
+    import_changed_fails(&text, "\"speedup\":", "\"speedup\":1e308,\"x\":", "a speedup of 1e+308 is out of range");
+    import_changed_fails(&text, "\"speedup_low\":", "\"speedup_low\":-1,\"x\":", "a speedup of -1 is out of range");
+    import_changed_fails(&text, "\"speedup\":", "\"speedup\":1e8,\"x\":", "the speedup 1e+08 lies outside its interval");
     import_changed_fails(&text, "\"measurements\":[", "\"measurements\":[5,",
                          "not a list of objects");
     import_changed_fails(&text, "\"dram_throughput\":0.93", "\"dram_throughput\":\"x\"",
@@ -582,7 +657,8 @@ int main(void)
         cmocka_unit_test(the_file_is_readable_and_has_no_date),
         cmocka_unit_test(marks_go_with_their_sessions),
         cmocka_unit_test(damaged_files_are_refused_whole),
-        cmocka_unit_test(samples_are_cut_out_of_lines),
+        cmocka_unit_test(lines_are_read_as_json),
+        cmocka_unit_test(numbers_are_read_exactly),
         cmocka_unit_test(exports_that_fail_leave_the_old_file),
         cmocka_unit_test(a_reader_can_export_and_stays_a_reader),
     };

@@ -147,14 +147,20 @@ static void small_store(const char *path)
 }
 
 // A session that was copied and then went on in one, or in both.
+// a.db and b.db, with the same rows.
+static void two_alike(char a[256], char b[256])
+{
+    snprintf(a, 256, "%s/a.db", folder);
+    snprintf(b, 256, "%s/b.db", folder);
+    small_store(a);
+    copy_file(a, b);
+}
+
 static void a_session_that_went_on(void **state)
 {
     (void)state;
     char a[256], b[256];
-    snprintf(a, sizeof a, "%s/a.db", folder);
-    snprintf(b, sizeof b, "%s/b.db", folder);
-    small_store(a);
-    copy_file(a, b);
+    two_alike(a, b);
     change(b, "UPDATE candidate SET outcome = 'wrong', detail = 'differs at 7' WHERE candidate_key = 2;"
               "UPDATE session SET status = 'finished', finished_ms = started_ms + 5, summary = '{\"b\":1}';"
               "INSERT INTO winner SELECT session_key, problem_key, 'cold', 1, 1, 5, 5, 1, 1, 1, 1, NULL, 64, 'b' FROM candidate LIMIT 1;"
@@ -181,10 +187,7 @@ static void thinned_samples_come_back(void **state)
 {
     (void)state;
     char a[256], b[256];
-    snprintf(a, sizeof a, "%s/a.db", folder);
-    snprintf(b, sizeof b, "%s/b.db", folder);
-    small_store(a);
-    copy_file(a, b);
+    two_alike(a, b);
     change(b, "UPDATE measurement SET samples_taken = 3, samples = zeroblob(8)");
     assert_symmetric(a, b);
     st_store *store = open_store(in_folder("right.db"), ST_STORE_READ);
@@ -196,10 +199,7 @@ static void devices_and_shipped(void **state)
 {
     (void)state;
     char a[256], b[256];
-    snprintf(a, sizeof a, "%s/a.db", folder);
-    snprintf(b, sizeof b, "%s/b.db", folder);
-    small_store(a);
-    copy_file(a, b);
+    two_alike(a, b);
     change(a, "UPDATE session SET shipped = 1; UPDATE device SET read_gbs = 4000, copy_gbs = 3000, l2_bytes = NULL");
     change(b, "UPDATE device SET read_gbs = 4600, copy_gbs = NULL, l2_bytes = 62914560, facts = '{}'");
     assert_symmetric(a, b);
@@ -214,10 +214,7 @@ static void acknowledgements(void **state)
 {
     (void)state;
     char a[256], b[256];
-    snprintf(a, sizeof a, "%s/a.db", folder);
-    snprintf(b, sizeof b, "%s/b.db", folder);
-    small_store(a);
-    copy_file(a, b);
+    two_alike(a, b);
 #define ACKNOWLEDGE(id, reason, ms) \
     "INSERT INTO acknowledgement VALUES (NULL, '" id "', 1, 1, 1, 'cold', '" reason "', 'me', " ms ")"
     change(a, ACKNOWLEDGE("0123456789abcdef0123456789abcdef", "first", "1764000000000"));

@@ -327,6 +327,11 @@ static void counters_keep_their_first_value(void **state) // C3
     assert_int_equal(seen.count, 3);
     assert_true(seen.dram == 0.93 && seen.scoreboard == 0.5 && isnan(seen.barrier));
     assert_int_equal(number(store, "SELECT seconds = 0.75 FROM profile"), 1);
+    double seconds = 0;
+    assert_ok(st_store_profile_seconds(store, candidate, "pc", &seconds, &error), error);
+    assert_true(seconds == 0.75);
+    assert_ok(st_store_profile_seconds(store, candidate, "range", &seconds, &error), error);
+    assert_true(isnan(seconds));
     assert_int_equal(st_store_counters(store, candidate, "guess", names, values, 3, 0, &error),
                      ST_FAILED);
     assert_int_equal(number(store, "SELECT count(*) FROM profile"), 1);

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every row of the shipped history keeps the rules of the schema: an ordinary store takes all files.
+file(GLOB files ${HISTORY}/*.jsonl.gz)
+if(NOT files)
+  message(FATAL_ERROR "no history ships in ${HISTORY}")
+endif()
+foreach(ending "" -wal -shm)
+  file(REMOVE ${STORE}${ending})
+endforeach()
+foreach(question "import;${files}" check)
+  execute_process(COMMAND ${SIMTUNE} --db ${STORE} db ${question} RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "simtune db ${question}: ${result}")
+  endif()
+endforeach()
+file(REMOVE ${STORE})
