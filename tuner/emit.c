@@ -12,7 +12,8 @@
 //
 // In the header, from top to bottom: what it is (emit_about.c), provenance (emit_provenance.c);
 // simtune_config; constants and choice for C and C++ (emit_choice.c, emit_search.c); kernels
-// (emit_kernels.c); host functions (emit_plan.c, emit_host.c). emit_model.c sorts the rows first.
+// (emit_kernels.c); host functions (emit_host.c, emit_plan.c, emit_steps.c, emit_call.c). emit_model.c sorts the rows
+// first, and emit_shared.c finds what they share: code is printed once for all of them, and is over their numbers.
 // The order of calls is st_emit_header below.
 #include "tuner/base/memory.h"
 #include "tuner/emit_internal.h"
@@ -102,6 +103,7 @@ static void add_macro_copies(const st_emit_model *model, const st_emit_kernels *
         const st_choice *choice = &model->choices[model->structures[i]];
         st_text_addf(out, "namespace config_%zu {\n" NOT_NVRTC("namespace {\n"), i);
         add_undefs(kernels, out);
+        st_text_add(out, "struct simtune_structure {\n};\n"); // a type that tells the copies apart
         st_program_macros(model->tmpl, &choice->problem, &choice->config, add_define, out);
         st_text_add(out, st_text_string(&kernels->text));
         st_program_macros(model->tmpl, &choice->problem, &choice->config, add_undef, out);
@@ -157,43 +159,48 @@ static st_code add_choices(st_emit_model *model, st_text *out, st_error *error)
 {
     st_text_add(out, "#if !defined(__CUDACC_RTC__)\n"
                      "#ifdef __cplusplus\nnamespace simtune_" ST_EMIT_HASH_PLACE " {\n#endif\n\n");
-    st_emit_choice_common(model, out);
-    st_code code = ST_OK;
-    for (size_t i = 0; !code && i < model->function_count; i++)
-        code = st_emit_choice_function(model, &model->functions[i], out, error);
+    st_code code = st_emit_choice(model, out, error);
     st_text_add(out, "#ifdef __cplusplus\n} // namespace simtune_" ST_EMIT_HASH_PLACE "\n#endif\n"
                      "#endif // !__CUDACC_RTC__\n\n");
     return code;
 }
 
-// Of the types that stand in the functions' arguments.
-static void add_type_includes(const st_emit_model *model, st_text *out)
+// The type of an argument; ST_TYPE_COUNT for a size.
+static st_type_id type_of_argument(const st_emit_model *model, const st_emit_function *function,
+                                   const st_emit_argument *argument)
 {
-    bool listed[ST_TYPE_COUNT] = {false};
-    for (size_t f = 0; f < model->function_count; f++) {
-        const st_choice *choice = st_emit_row_choice(model, &model->functions[f], 0);
+    const st_template *tmpl = model->tmpl;
+    const st_problem *problem = &st_emit_row_choice(model, function, 0)->problem;
+    return argument->buffer >= 0   ? st_emit_buffer_type(tmpl, problem, &tmpl->buffers[argument->buffer])
+           : argument->scalar >= 0 ? st_problem_scalar_type(tmpl, problem, &tmpl->scalars[argument->scalar])
+                                   : ST_TYPE_COUNT;
+}
+
+// Of the types in the functions' arguments that are no fundamental ones. Pointers need to know no more than that there
+// is such a type (cuda_fp16.h and cuda_bf16.h take longer to compile than all the rest of a header); numbers do.
+static void add_types(const st_emit_model *model, st_text *out)
+{
+    bool pointed[ST_TYPE_COUNT + 1] = {false}, passed[ST_TYPE_COUNT + 1] = {false};
+    for (size_t f = 0; f < model->function_count; f++)
         for (size_t i = 0; i < model->functions[f].argument_count; i++) {
             const st_emit_argument *argument = &model->functions[f].arguments[i];
-            if (argument->axis >= 0)
-                continue;
-            const st_template *tmpl = model->tmpl;
-            st_type_id id = argument->buffer >= 0
-                                ? st_emit_buffer_type(tmpl, &choice->problem,
-                                                      &tmpl->buffers[argument->buffer])
-                                : st_problem_scalar_type(tmpl, &choice->problem,
-                                                         &tmpl->scalars[argument->scalar]);
-            if (!listed[id] && st_type_of(id)->host_include)
-                st_text_addf(out, "#include %s\n", st_type_of(id)->host_include);
-            listed[id] = true;
+            st_type_id id = type_of_argument(model, &model->functions[f], argument);
+            *(argument->scalar >= 0 ? &passed[id] : &pointed[id]) = true;
         }
+    for (int id = 0; id < ST_TYPE_COUNT; id++) {
+        const st_type *type = st_type_of((st_type_id)id);
+        if (type->host_include && passed[id])
+            st_text_addf(out, "#include %s\n", type->host_include);
+        else if (type->host_include && pointed[id])
+            st_text_addf(out, "struct %s; // of %s\n", type->host_name, type->host_include);
     }
 }
 
 static void add_host_includes(const st_emit_model *model, st_text *out)
 {
     st_text_add(out, "#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)\n"
-                     "#include <atomic>\n#include <cuda_runtime.h>\n");
-    add_type_includes(model, out);
+                     "#if !defined(__GNUC__)\n#include <atomic>\n#endif\n#include <cuda_runtime.h>\n");
+    add_types(model, out);
     st_text_add(out, "#endif\n\n");
 }
 
@@ -208,7 +215,7 @@ static void add_declarations(const st_emit_model *model, st_text *out)
                      "#if defined(__CUDACC__)\n#define " HAS_RUNTIME "\n"
                      "#elif defined(__has_include)\n#if __has_include(<cuda_runtime_api.h>)\n#define " HAS_RUNTIME
                      "\n#endif\n#endif\n#endif\n#ifdef " HAS_RUNTIME "\n#include <cuda_runtime_api.h>\n");
-    add_type_includes(model, out);
+    add_types(model, out);
     st_text_add(out, "namespace simtune_" ST_EMIT_HASH_PLACE " {\n");
     for (size_t i = 0; i < model->function_count; i++) {
         st_text_addf(out, "cudaError_t %s(", model->functions[i].full);
@@ -231,10 +238,12 @@ static st_code add_host(st_emit_model *model, st_text *out, st_error *error)
 {
     st_text_add(out, "#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)\n"
                      "namespace simtune_" ST_EMIT_HASH_PLACE " {\nnamespace host {\n\n");
-    st_emit_host_common(model, out);
-    st_code code = ST_OK;
+    st_emit_host_common(model, false, out);
+    st_code code = st_emit_plan_function(model, out, error);
+    st_emit_steps(model, out);
+    st_emit_host_common(model, true, out);
     for (size_t i = 0; !code && i < model->function_count; i++)
-        code = st_emit_host_function(model, &model->functions[i], out, error);
+        code = st_emit_call_function(model, &model->functions[i], out, error);
     st_text_add(out, "} // namespace host\n");
     for (size_t i = 0; i < model->function_count; i++)
         if (model->split)
@@ -288,7 +297,7 @@ static void add_message(const char *warning, const st_emit_model *model, st_text
     st_text message;
     st_text_init(&message);
     st_text_addf(&message, "%s.h: %s", model->base, warning);
-    st_text_add(out, "#if !defined(SIMTUNE_QUIET) && !defined(__CUDACC_RTC__)\n#pragma message(");
+    st_text_add(out, "#if !defined(SIMTUNE_QUIET) && !defined(__CUDACC_RTC__) && !defined(__CUDA_ARCH__)\n#pragma message(");
     st_emit_string(st_text_string(&message), out);
     st_text_add(out, ")\n#endif\n\n");
     out->failed |= message.failed;
@@ -407,7 +416,9 @@ st_code st_emit_split(const st_template *tmpl, const st_choice *choices, size_t 
     code = st_emit_kernels_make(tmpl, "simtune_" ST_EMIT_HASH_PLACE, true, &kernels, error);
     if (!code) {
         model.in_namespace = kernels.has_namespace;
-        code = print(&model, &kernels, header_name, header, source, error);
+        code = st_emit_share(&model, error);
+        if (!code)
+            code = print(&model, &kernels, header_name, header, source, error);
         st_emit_kernels_release(&kernels);
     }
     st_emit_model_release(&model);

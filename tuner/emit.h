@@ -16,7 +16,7 @@ typedef struct st_choice {
     st_problem problem;
     st_config config;
     st_device_class device_class;
-    int blocks_per_sm;        // of the first launch, as measured; ≥ 1
+    int blocks_per_sm;        // of the main kernel (plan.h), as measured; ≥ 1
     // provenance, printed as comments and as a machine-readable block
     char device_name[96], driver[32], compiler[48], template_hash[ST_HASH_TEXT];
     char session_id[ST_HASH_TEXT], candidate_id[ST_HASH_TEXT];

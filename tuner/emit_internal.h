@@ -14,6 +14,7 @@ typedef enum st_emit_kind {
     ST_EMIT_SIZE,    // a size axis of the host function: size_n
     ST_EMIT_FACT,    // a fact of the running device: facts.sm_count
     ST_EMIT_ALIGN,   // alignment of a pointer that the caller gives: align_in
+    ST_EMIT_COLUMN,  // another number in each plan, a column of the rows: p_BLOCK (emit_shared.c)
     ST_EMIT_LET      // depends on one of these: let_tiles
 } st_emit_kind;
 
@@ -22,11 +23,11 @@ typedef struct st_emit_values {
     size_t count;
     int64_t *values;      // of the known
     unsigned char *kinds; // st_emit_kind
-    int *index;           // axis, fact, buffer or let
+    int *index;           // axis, fact, buffer, column or let
     st_range *ranges;     // what each can be
     bool *used;           // printed since st_emit_values_forget
     bool unprintable;     // something unknown was printed
-    const char *fact_prefix; // "facts->" (default) or "facts."
+    const unsigned long long *let_bits; // borrowed; not NULL: a let is computed where the row's mask asks for it
 } st_emit_values;
 
 // `given[axis]`: this size axis is an argument of the host function; others have the problem's
@@ -47,9 +48,10 @@ int st_emit_values_truth(const st_emit_values *values, const st_expression *cond
 // As a C expression of type long long (a condition: of int).
 void st_emit_values_print(st_emit_values *values, const st_expression *expression, int64_t missing,
                           st_text *out);
-// The declarations that what was printed since `forget` needs: sizes, alignments (as `alignment`
-// says: "alignment_of(b_%s)", or an expression without %s), lets in order.
-void st_emit_values_declare(st_emit_values *values, const char *indent, const char *alignment,
+// The declarations that what was printed since `forget` needs: columns of `row`, sizes (`sizes`: "sizes" or
+// "row->size"), alignments (as `alignment` says: "alignment_of(buffers[b_%s])", or an expression without %s), lets in
+// order.
+void st_emit_values_declare(st_emit_values *values, const char *indent, const char *sizes, const char *alignment,
                             st_text *out);
 // The conjuncts of a condition that depend on size or device, printed and joined by &&; "1" when
 // none. Facts that the compute capability does not tell (st_emit_fact_of) are guarded by
@@ -94,9 +96,13 @@ st_code st_emit_kernels_make(const st_template *tmpl, const char *rename, bool e
 void st_emit_kernels_release(st_emit_kernels *kernels);
 
 // --- the header's model (emit_model.c) -----------------------------------------------------------
+// What of the shared text a row needs: bit i is the i-th step, `where` of the template (st_emit_bit), or let
+// (st_emit_shared.let_bits).
+typedef struct st_emit_masks { unsigned long long steps, limits, wheres, lets; } st_emit_masks;
 typedef struct st_emit_row { // of one function; classes have theirs side by side, by size
     size_t choice, plan;
     int64_t from;            // one size axis: smallest size that takes it within its class
+    st_emit_masks masks;     // filled by st_emit_share
 } st_emit_row;
 typedef struct st_emit_class {
     st_device_class device;
@@ -117,9 +123,21 @@ typedef struct st_emit_function {
 
 typedef struct st_emit_argument { int buffer, axis, scalar; } st_emit_argument; // the others are -1
 
+// What the functions share (emit_shared.c).
+typedef struct st_emit_shared {
+    st_emit_values values;   // of all plans
+    int *column_slots; size_t column_count; // the numbers of a row: parameters first; -1 - B: size of B's elements
+    int *element_columns;    // by buffer; -1: the same in all rows
+    bool *wheres;            // needed by any row
+    unsigned long long steps;// taken by any row
+    bool aligns;             // the size of the temporary storage depends on the alignment of a pointer
+    unsigned long long *let_bits; // by let; 0: no row needs it
+} st_emit_shared;
+
 typedef struct st_emit_model {
     const st_template *tmpl;
     const st_emit_options *options;
+    st_emit_shared shared;
     char *base;              // "simtune_reduce"
     char *upper;             // "REDUCE"
     st_choice *choices; size_t choice_count; // sorted; then the defaults
@@ -138,6 +156,11 @@ typedef struct st_emit_model {
 st_code st_emit_model_make(const st_template *tmpl, const st_choice *choices, size_t count,
                            const st_emit_options *options, st_emit_model *out, st_error *error);
 void st_emit_model_release(st_emit_model *model);
+// emit_shared.c: fills model->shared and the rows' masks; model->in_namespace is known.
+st_code st_emit_share(st_emit_model *model, st_error *error);
+void st_emit_share_release(st_emit_shared *shared);
+unsigned long long st_emit_bit(size_t index);
+int64_t st_emit_column(const st_emit_model *model, const st_emit_row *row, size_t column);
 const st_choice *st_emit_row_choice(const st_emit_model *model, const st_emit_function *function,
                                     size_t row);
 size_t st_emit_row_plan(const st_emit_model *model, const st_emit_function *function, size_t row);
@@ -150,16 +173,28 @@ size_t st_emit_row_plan(const st_emit_model *model, const st_emit_function *func
 // it.
 bool st_emit_warning(const st_emit_model *model, st_text *out);
 void st_emit_about(const st_emit_model *model, st_text *out);
-// emit_choice.c, emit_search.c: constants, and for each function its rows, constraints and choice
-// (C and C++).
+// emit_choice.c, emit_search.c: constants; which rows suit a device, each function's rows, and the choice (C and
+// C++). Common text stands before (tables) and after (`searches`) what tells which rows suit.
 void st_emit_constants(const st_emit_model *model, st_text *out);
-void st_emit_choice_common(const st_emit_model *model, st_text *out);
-st_code st_emit_choice_function(st_emit_model *model, const st_emit_function *function, st_text *out,
-                                st_error *error);
-// emit_plan.c, emit_host.c: the CUDA host functions.
-void st_emit_host_common(const st_emit_model *model, st_text *out);
-st_code st_emit_host_function(st_emit_model *model, const st_emit_function *function, st_text *out,
-                              st_error *error);
+void st_emit_choice_common(const st_emit_model *model, bool searches, st_text *out);
+st_code st_emit_choice(st_emit_model *model, st_text *out, st_error *error);
+// Which of the function's kernels a row takes: the place of its structure among those of the function.
+size_t st_emit_kernels_of(const st_emit_model *model, const st_emit_function *function, size_t row);
+// emit_host.c: what does not ask for the template, before and after the plan (`calls`). emit_plan.c, emit_steps.c,
+// emit_call.c: the plan of a row, its steps, and the functions that people call.
+void st_emit_host_common(const st_emit_model *model, bool calls, st_text *out);
+st_code st_emit_plan_function(st_emit_model *model, st_text *out, st_error *error);
+void st_emit_steps(st_emit_model *model, st_text *out);
+st_code st_emit_call_function(st_emit_model *model, const st_emit_function *function, st_text *out, st_error *error);
+// Is the argument of a launch a member of the plan, arg_STEP_ARGUMENT? Else it is printed as it is.
+bool st_emit_is_number(const st_emit_model *model, size_t step, size_t argument);
+// Scalars that every function, or any, has from its caller.
+bool st_emit_all_take(const st_emit_model *model, int scalar);
+bool st_emit_any_takes(const st_emit_model *model, int scalar);
+// Steps that touch the buffer, of those that any row takes.
+unsigned long long st_emit_steps_of(const st_emit_model *model, int buffer);
+// Is the buffer one of the caller's, `buffers[b_NAME]` in the text?
+bool st_emit_is_given(const st_emit_model *model, int buffer);
 // The type of an argument as callers write it: "const float *", "size_t ", "float ".
 void st_emit_argument_type(const st_emit_model *model, const st_emit_function *function,
                            const st_emit_argument *argument, st_text *out);

@@ -497,6 +497,7 @@ void st_emit_model_release(st_emit_model *model)
     st_free(model->plans);
     st_free(model->functions);
     st_free(model->structures);
+    st_emit_share_release(&model->shared);
     memset(model, 0, sizeof *model);
 }
 

@@ -37,23 +37,24 @@ static void add_facts(const st_emit_model *model, st_text *out)
 static const char one_size_text[] =
     "/* The row of the recorded size nearest on a log scale, as `from` says (the boundary between two sizes is\n"
     "   their geometric mean); where the device cannot hold it, the next nearest. -1: none. */\n"
-    "SIMTUNE_INLINE_ int $_search_rows(const $_class *it, const long long *recorded, const long long *from,\n"
-    "                                  $_holds_function *holds, const $_facts *facts, const long long *sizes)\n"
+    "SIMTUNE_INLINE_ int $_search_rows(const $_class *it, const $_row *rows, const $_facts *facts,\n"
+    "                                  const long long *sizes)\n"
     "{\n"
     "    const int first = it->first, last = it->first + it->count - 1;\n"
     "    int low, high = last, row;\n"
-    "    while (high > first && sizes[0] < from[high])\n"
+    "    while (high > first && sizes[0] < rows[high].from)\n"
     "        high--;\n"
-    "    if (holds(high, facts, sizes))\n"
+    "    if ($_holds(&rows[high], facts, sizes))\n"
     "        return high;\n"
     "    low = high - 1;\n"
     "    high++;\n"
     "    while (low >= first || high <= last) {\n"
-    "        if (high > last || (low >= first && (double)sizes[0] * (double)sizes[0] < (double)recorded[low] * (double)recorded[high]))\n"
+    "        if (high > last || (low >= first && (double)sizes[0] * (double)sizes[0] <\n"
+    "                                                (double)rows[low].size[0] * (double)rows[high].size[0]))\n"
     "            row = low--;\n"
     "        else\n"
     "            row = high++;\n"
-    "        if (holds(row, facts, sizes))\n"
+    "        if ($_holds(&rows[row], facts, sizes))\n"
     "            return row;\n"
     "    }\n"
     "    return -1;\n"
@@ -88,23 +89,22 @@ static const char sizes_text[] =
     "}\n"
     "\n"
     "/* The nearest row that the device can hold. -1: none. */\n"
-    "SIMTUNE_INLINE_ int $_search_rows(const $_class *it, const long long *recorded, const long long *from,\n"
-    "                                  $_holds_function *holds, const $_facts *facts, const long long *sizes)\n"
+    "SIMTUNE_INLINE_ int $_search_rows(const $_class *it, const $_row *rows, const $_facts *facts,\n"
+    "                                  const long long *sizes)\n"
     "{\n"
     "    long long done = -1;\n"
     "    int tried, i, row = 0;\n"
-    "    (void)from;\n"
     "    for (tried = 0; tried < it->count; tried++) {\n"
     "        long long nearest = -1;\n"
     "        for (i = 0; i < it->count; i++) {\n"
-    "            long long key = $_row_distance(recorded + (long)(it->first + i) * AXES, sizes) * it->count + i;\n"
+    "            long long key = $_row_distance(rows[it->first + i].size, sizes) * it->count + i;\n"
     "            if (key > done && (nearest < 0 || key < nearest)) {\n"
     "                nearest = key;\n"
     "                row = it->first + i;\n"
     "            }\n"
     "        }\n"
     "        done = nearest;\n"
-    "        if (holds(row, facts, sizes))\n"
+    "        if ($_holds(&rows[row], facts, sizes))\n"
     "            return row;\n"
     "    }\n"
     "    return -1;\n"
@@ -113,9 +113,6 @@ static const char sizes_text[] =
 
 // Printed with $ for the base name.
 static const char search_text[] =
-    "typedef struct $_class { int cc, sm_count, first, count; } $_class;\n"
-    "typedef int $_holds_function(int row, const $_facts *facts, const long long *sizes);\n"
-    "\n"
     "/* The same compute capability first, then one of the same generation, then the nearest older one, then a\n"
     "   newer; among equals the nearest SM count. */\n"
     "SIMTUNE_INLINE_ long long $_class_distance(const $_class *known, const $_facts *facts)\n"
@@ -130,24 +127,22 @@ static const char search_text[] =
     "\n"
     "ROWS"
     "/* The first row whose constraints hold, in the classes from the nearest on. -1: none. */\n"
-    "SIMTUNE_INLINE_ int $_search(const $_class *classes, int class_count, const long long *recorded,\n"
-    "                             const long long *from, $_holds_function *holds, const $_facts *facts,\n"
-    "                             const long long *sizes)\n"
+    "SIMTUNE_INLINE_ int $_search(const $_table *table, const $_facts *facts, const long long *sizes)\n"
     "{\n"
     "    long long done = -1;\n"
     "    int tried;\n"
-    "    for (tried = 0; tried < class_count; tried++) {\n"
+    "    for (tried = 0; tried < table->class_count; tried++) {\n"
     "        long long best = -1;\n"
     "        int i, row, found = 0;\n"
-    "        for (i = 0; i < class_count; i++) {\n"
-    "            long long key = $_class_distance(&classes[i], facts) * class_count + i;\n"
+    "        for (i = 0; i < table->class_count; i++) {\n"
+    "            long long key = $_class_distance(&table->classes[i], facts) * table->class_count + i;\n"
     "            if (key > done && (best < 0 || key < best)) {\n"
     "                best = key;\n"
     "                found = i;\n"
     "            }\n"
     "        }\n"
     "        done = best;\n"
-    "        row = $_search_rows(&classes[found], recorded, from, holds, facts, sizes);\n"
+    "        row = $_search_rows(&table->classes[found], table->rows, facts, sizes);\n"
     "        if (row >= 0)\n"
     "            return row;\n"
     "    }\n"
@@ -155,29 +150,26 @@ static const char search_text[] =
     "}\n"
     "\n"
     "/* For the class of `facts` its own rows, for another the nearest class whose constraints hold; at last\n"
-    "   `last`, the row of the default configuration (-1: none). */\n"
-    "SIMTUNE_INLINE_ int $_choose(const $_class *classes, int class_count, const long long *recorded,\n"
-    "                             const long long *from, int last, $_holds_function *holds, const $_facts *facts,\n"
-    "                             const long long *sizes, int *exact)\n"
+    "   the row of the default configuration. -1: none. */\n"
+    "SIMTUNE_INLINE_ int $_choose(const $_table *table, const $_facts *facts, const long long *sizes, int *exact)\n"
     "{\n"
     "    int i, row;\n"
     "    *exact = 1;\n"
-    "    for (i = 0; i < class_count; i++) {\n"
-    "        if (classes[i].cc != facts->cc || classes[i].sm_count != facts->sm_count)\n"
+    "    for (i = 0; i < table->class_count; i++) {\n"
+    "        if (table->classes[i].cc != facts->cc || table->classes[i].sm_count != facts->sm_count)\n"
     "            continue;\n"
-    "        row = $_search_rows(&classes[i], recorded, from, holds, facts, sizes);\n"
+    "        row = $_search_rows(&table->classes[i], table->rows, facts, sizes);\n"
     "        if (row >= 0)\n"
     "            return row;\n"
     "        break;\n"
     "    }\n"
     "    *exact = 0;\n"
     "#ifdef SIMTUNE_NO_FALLBACK\n"
-    "    (void)last;\n"
     "    return -1;\n"
     "#else\n"
-    "    row = $_search(classes, class_count, recorded, from, holds, facts, sizes);\n"
-    "    if (row < 0 && last >= 0 && holds(last, facts, sizes))\n"
-    "        row = last;\n"
+    "    row = $_search(table, facts, sizes);\n"
+    "    if (row < 0 && table->last >= 0 && $_holds(&table->rows[table->last], facts, sizes))\n"
+    "        row = table->last;\n"
     "    return row;\n"
     "#endif\n"
     "}\n"
@@ -188,22 +180,56 @@ static const char search_text[] =
     "    const unsigned long long most = 1ull << 48;\n"
     "    return (long long)(size < most ? size : most);\n"
     "}\n"
+    "\n"
+    "SIMTUNE_INLINE_ const simtune_config *$_config_of(const $_table *table, int cc, int sm_count,\n"
+    "                                                  const long long *sizes)\n"
+    "{\n"
+    "    const $_facts facts = $_facts_of_class(cc, sm_count);\n"
+    "    int exact = 0;\n"
+    "    const int row = $_choose(table, &facts, sizes, &exact);\n"
+    "    return row < 0 ? NULL : &table->configs[2 * row + !exact];\n"
+    "}\n"
+    "\n";
+
+static const char table_text[] =
+    "typedef struct $_class { int cc, sm_count, first, count; /* rows, which stand by size */ } $_class;\n"
+    "typedef struct $_row {\n"
+    "    long long size[AXES]; /* recorded */\n"
+    "    long long from;    /* the smallest size that takes it */\n"
+    "    unsigned long long wheres, limits, steps, lets; /* which of the template's it needs */\n"
+    "    int kernels;       /* which of the function's */\n"
+    "    long long value[COLUMNS];\n"
+    "} $_row;\n"
+    "typedef struct $_table {\n"
+    "    const $_class *classes;\n"
+    "    const $_row *rows;\n"
+    "    const simtune_config *configs; /* two a row: exact, and borrowed */\n"
+    "    int class_count, row_count, last; /* last: the default's, or -1 */\n"
+    "} $_table;\n"
     "\n";
 // clang-format on
 
-// $ is the base name, AXES the number of sizes, ROWS the search within a class.
+static size_t at_least_one(size_t count)
+{
+    return count ? count : 1;
+}
+
+// $ is the base name, AXES the number of sizes, ROWS the search within a class, COLUMNS the numbers of a row.
 static void add_text(const st_emit_model *model, const char *text, st_text *out)
 {
     for (const char *at = text; *at;) {
-        size_t span = strcspn(at, "$AR");
+        size_t span = strcspn(at, "$ARC");
         st_text_add_bytes(out, at, span);
         at += span;
         if (*at == '$') {
             st_text_add(out, model->base);
             at++;
         } else if (strncmp(at, "AXES", 4) == 0) {
-            st_text_addf(out, "%zu", model->size_count);
+            st_text_addf(out, "%zu", at_least_one(model->size_count));
             at += 4;
+        } else if (strncmp(at, "COLUMNS", 7) == 0) {
+            st_text_addf(out, "%zu", at_least_one(model->shared.column_count));
+            at += 7;
         } else if (strncmp(at, "ROWS", 4) == 0) {
             add_text(model, model->size_count == 1 ? one_size_text : sizes_text, out);
             at += 4;
@@ -213,12 +239,16 @@ static void add_text(const st_emit_model *model, const char *text, st_text *out)
     }
 }
 
-void st_emit_choice_common(const st_emit_model *model, st_text *out)
+void st_emit_choice_common(const st_emit_model *model, bool searches, st_text *out)
 {
+    if (searches) {
+        add_text(model, search_text, out);
+        return;
+    }
     st_text_add(out, "#if defined(__cplusplus) || !defined(SIMTUNE_EXPRESSIONS_1)\n"
                      "#define SIMTUNE_EXPRESSIONS_1\n");
     st_text_add(out, st_expression_cxx_functions());
     st_text_add(out, "#endif\n\n");
     add_facts(model, out);
-    add_text(model, search_text, out);
+    add_text(model, table_text, out);
 }

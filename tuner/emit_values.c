@@ -73,10 +73,7 @@ static void bind_names(st_emit_values *values, const st_problem *problem, const 
 
 static bool uses_unknown(const st_emit_values *values, const st_expression *expression)
 {
-    for (size_t i = 0; i < values->count; i++)
-        if (values->kinds[i] == ST_EMIT_UNKNOWN && st_expression_uses(expression, (int)i))
-            return true;
-    return false;
+    return st_expression_uses_kind(expression, values->kinds, ST_EMIT_UNKNOWN, true);
 }
 
 st_code st_emit_values_make(const st_template *tmpl, const st_problem *problem,
@@ -87,7 +84,6 @@ st_code st_emit_values_make(const st_template *tmpl, const st_problem *problem,
     size_t count = tmpl->scope.count;
     out->tmpl = tmpl;
     out->count = count;
-    out->fact_prefix = "facts->";
     out->values = st_calloc(count + 1, sizeof *out->values);
     out->kinds = st_calloc(count + 1, sizeof *out->kinds);
     out->index = st_calloc(count + 1, sizeof *out->index);
@@ -143,9 +139,7 @@ bool st_emit_values_known(const st_emit_values *values, const st_expression *exp
         *out = missing;
         return true;
     }
-    for (size_t i = 0; i < values->count; i++) {
-        if (values->kinds[i] == ST_EMIT_KNOWN || !st_expression_uses(expression, (int)i))
-            continue;
+    if (st_expression_uses_kind(expression, values->kinds, ST_EMIT_KNOWN, false)) {
         // `FINISH != cluster or CC >= 90` is decided by FINISH alone.
         st_range range = range_of(values, expression);
         *out = range.low;
@@ -204,8 +198,10 @@ static void print_name(void *context, int slot, st_text *out)
     case ST_EMIT_FACT:
         // Code that was compiled for an older architecture than the device's lacks what the newer
         // has.
-        st_text_addf(out, "%s%s", values->fact_prefix,
-                     index == 0 ? "code_cc" : st_emit_fact_of((size_t)index)->field);
+        st_text_addf(out, "facts->%s", index == 0 ? "code_cc" : st_emit_fact_of((size_t)index)->field);
+        break;
+    case ST_EMIT_COLUMN:
+        st_text_addf(out, "p_%s", tmpl->scope.names[slot].name);
         break;
     case ST_EMIT_ALIGN:
         st_text_addf(out, "align_%s", tmpl->buffers[index].name);
@@ -252,38 +248,50 @@ static size_t size_position(const st_emit_values *values, int axis)
     return position;
 }
 
-void st_emit_values_declare(st_emit_values *values, const char *indent, const char *alignment,
-                            st_text *out)
+static void declare_alignment(const char *name, const char *indent, const char *alignment, st_text *out)
+{
+    const char *place = strstr(alignment, "%s");
+    st_text_addf(out, "%sconst long long align_%s = ", indent, name);
+    if (place)
+        st_text_addf(out, "%.*s%s%s;\n", (int)(place - alignment), alignment, name, place + 2);
+    else
+        st_text_addf(out, "%s;\n", alignment);
+}
+
+static void declare_lets(st_emit_values *values, const char *indent, st_text *out)
 {
     const st_template *tmpl = values->tmpl;
-    mark_lets(values, out);
-    for (size_t i = 0; i < tmpl->axis_count; i++)
-        if (values->kinds[tmpl->axes[i].slot] == ST_EMIT_SIZE && values->used[tmpl->axes[i].slot])
-            st_text_addf(out, "%sconst long long size_%s = sizes[%zu];\n", indent,
-                         tmpl->axes[i].name, size_position(values, (int)i));
-    for (size_t i = 0; i < tmpl->buffer_count; i++) {
-        int slot = tmpl->buffers[i].align_slot;
-        if (slot < 0 || values->kinds[slot] != ST_EMIT_ALIGN || !values->used[slot])
-            continue;
-        st_text_addf(out, "%sconst long long align_%s = ", indent, tmpl->buffers[i].name);
-        const char *place = strstr(alignment, "%s");
-        if (place) {
-            st_text_add_bytes(out, alignment, (size_t)(place - alignment));
-            st_text_add(out, tmpl->buffers[i].name);
-            st_text_add(out, place + 2);
-        } else {
-            st_text_add(out, alignment);
-        }
-        st_text_add(out, ";\n");
-    }
     for (size_t i = 0; i < tmpl->let_count; i++) {
         int slot = tmpl->lets[i].slot;
         if (values->kinds[slot] != ST_EMIT_LET || !values->used[slot])
             continue;
         st_text_addf(out, "%sconst long long let_%s = ", indent, tmpl->lets[i].name);
+        if (values->let_bits)
+            st_text_addf(out, "!(row->lets & 0x%llx) ? 0 : ", values->let_bits[i]);
         st_emit_values_print(values, tmpl->lets[i].value, 0, out);
         st_text_add(out, ";\n");
     }
+}
+
+void st_emit_values_declare(st_emit_values *values, const char *indent, const char *sizes, const char *alignment,
+                            st_text *out)
+{
+    const st_template *tmpl = values->tmpl;
+    mark_lets(values, out);
+    for (size_t slot = 0; slot < values->count; slot++)
+        if (values->kinds[slot] == ST_EMIT_COLUMN && values->used[slot])
+            st_text_addf(out, "%sconst long long p_%s = row->value[%d];\n", indent, tmpl->scope.names[slot].name,
+                         values->index[slot]);
+    for (size_t i = 0; i < tmpl->axis_count; i++)
+        if (values->kinds[tmpl->axes[i].slot] == ST_EMIT_SIZE && values->used[tmpl->axes[i].slot])
+            st_text_addf(out, "%sconst long long size_%s = %s[%zu];\n", indent, tmpl->axes[i].name, sizes,
+                         size_position(values, (int)i));
+    for (size_t i = 0; i < tmpl->buffer_count; i++) {
+        int slot = tmpl->buffers[i].align_slot;
+        if (slot >= 0 && values->kinds[slot] == ST_EMIT_ALIGN && values->used[slot])
+            declare_alignment(tmpl->buffers[i].name, indent, alignment, out);
+    }
+    declare_lets(values, indent, out);
 }
 
 // Does it use, itself or through a let, a fact that a class's compute capability does not tell?

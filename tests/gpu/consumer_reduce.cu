@@ -6,6 +6,8 @@
 //     nvcc -std=c++11 -O2 -arch=native -I HEADERS consumer_reduce.cu -o consumer_reduce && ./consumer_reduce
 #include "simtune_reduce.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
