@@ -86,6 +86,8 @@ typedef st_code st_run_once(void *context, st_error *error);
 st_code st_profiler_open(void *cu_context, int ordinal, st_profiler **out, st_counters_state *state,
                          st_error *error);
 void st_profiler_close(st_profiler *profiler);
+// Enables PC sampling now, which the first profile would wait for (0.3 s on an H200).
+st_code st_profiler_warm(st_profiler *profiler, st_error *error);
 const char *st_profiler_chip(const st_profiler *profiler); // "GH100"
 // Called with the same context before every run, outside of what is counted; waits for what it started.
 // NULL (as at first): nothing.

@@ -135,3 +135,7 @@ st_code st_profiler_switch(st_profiler *profiler, st_profiler_mode mode, st_erro
         profiler->mode = mode;
     return code;
 }
+
+st_code st_profiler_warm(st_profiler *profiler, st_error *error) {
+    return st_profiler_switch(profiler, ST_MODE_SAMPLING, error);
+}

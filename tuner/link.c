@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariants: 1. at most one request is in flight; 2. after trouble that ended the worker a new one stands
+// Invariants: 1. at most one request is in flight, `open` of a link that was begun included: whatever is asked first
+// waits for its reply; 2. after trouble that ended the worker a new one stands
 // at the same problem before the next request is sent; 3. a worker that cannot be brought back twice in a
 // row is an error of the tool, not of the candidate.
 #include "tuner/link.h"
@@ -22,6 +23,8 @@ struct st_link {
     st_link_options options;
     st_child child;
     bool alive, at_problem;
+    bool opening;        // `open` was sent, its reply is not there yet
+    link_told opening_told;
     unsigned generation;
     st_device_facts facts;
     uint64_t free_bytes;
@@ -35,7 +38,7 @@ static void end_worker(st_link *link, double patience)
 {
     st_child_stop(&link->child, patience);
     link->generation += link->alive;
-    link->alive = link->at_problem = false;
+    link->alive = link->at_problem = link->opening = false;
 }
 
 // A worker that died while nothing was asked of it (killed from outside) is no candidate's fault: it is
@@ -49,18 +52,10 @@ static void notice_death(st_link *link)
 
 // --- requests -----------------------------------------------------------------------------------------------
 
-// One request and its reply, with no recovery. On NONE the frame is the caller's.
-static st_trouble converse(st_link *link, json_t *request, const void *blob, size_t blob_length,
-                      double limit, st_frame *reply, st_error *error)
+// The reply to what was sent with this result; `why` is of the sending. On NONE the frame is the caller's.
+static st_trouble take_reply(st_link *link, st_code sent, st_error why, double limit, st_frame *reply, st_error *error)
 {
     *reply = (st_frame){0};
-    if (!request) {
-        st_fail_memory(error, "writing a request");
-        return ST_TROUBLE_REFUSED;
-    }
-    st_error why = {0};
-    st_code sent = st_channel_send(link->child.fd, request, blob, blob_length, &why);
-    json_decref(request);
     st_receive got = sent == ST_OK ? st_channel_receive(link->child.fd, limit, reply, &why)
                                    : ST_RECEIVE_CLOSED;
     if (got != ST_RECEIVED && why.code == ST_NO_MEMORY) { // ours, not the worker's
@@ -103,13 +98,33 @@ static st_trouble converse(st_link *link, json_t *request, const void *blob, siz
     return lost ? ST_TROUBLE_CRASH : ST_TROUBLE_REFUSED;
 }
 
+// One request and its reply, with no recovery.
+static st_trouble converse(st_link *link, json_t *request, const void *blob, size_t blob_length,
+                      double limit, st_frame *reply, st_error *error)
+{
+    *reply = (st_frame){0};
+    if (!request) {
+        st_fail_memory(error, "writing a request");
+        return ST_TROUBLE_REFUSED;
+    }
+    st_error why = {0};
+    st_code sent = st_channel_send(link->child.fd, request, blob, blob_length, &why);
+    json_decref(request);
+    return take_reply(link, sent, why, limit, reply, error);
+}
+
+static int track_of(const st_link *link)
+{
+    return link->options.profiles ? ST_TRACE_PROFILING : ST_TRACE_TIMING;
+}
+
 // The same, told to the timeline.
 static st_trouble ask(st_link *link, json_t *request, const void *blob, size_t blob_length,
                       double limit, st_frame *reply, st_error *error)
 {
     link_told about = link_told_of(link->options.trace, request);
     st_trouble trouble = converse(link, request, blob, blob_length, limit, reply, error);
-    link_tell(&about, link->options.profiles ? ST_TRACE_PROFILING : ST_TRACE_TIMING, trouble, reply, error);
+    link_tell(&about, track_of(link), trouble, reply, error);
     return trouble;
 }
 
@@ -124,41 +139,56 @@ static st_trouble send_support(st_link *link, st_error *error)
     return trouble;
 }
 
-static st_code start_once(st_link *link, bool *died, st_error *error)
+static json_t *open_request(const st_link *link)
 {
-    *died = false;
+    return json_pack("{s:s, s:s, s:i, s:b}", "type", "open", "backend", link->options.backend, "ordinal",
+                     link->options.ordinal, "warm", (int)link->options.warm);
+}
+
+static st_code spawn(st_link *link, st_error *error)
+{
     st_code code = st_child_start(&link->child, link->options.profiles ? "profile" : "time", NULL,
                                   link->options.program, error);
-    if (code != ST_OK)
-        return code;
-    link->alive = true;
-    st_frame reply;
+    link->alive = code == ST_OK;
+    return code;
+}
+
+// What follows the reply to `open`, which it takes over. *died: another worker may do better.
+static st_code take_opened(st_link *link, st_trouble trouble, st_frame *reply, bool *died, st_error *error)
+{
     json_t *facts;
-    st_trouble trouble = ask(link,
-                             json_pack("{s:s, s:s, s:i}", "type", "open", "backend",
-                                       link->options.backend, "ordinal", link->options.ordinal),
-                             NULL, 0, start_limit, &reply, error);
+    st_code code = ST_OK;
     if (trouble == ST_TROUBLE_NONE) {
         int64_t free_bytes = 0;
-        code = st_json_get_object(reply.json, "facts", &facts, error);
+        code = st_json_get_object(reply->json, "facts", &facts, error);
         if (code == ST_OK)
             code = st_device_facts_decode(facts, &link->facts, error);
         if (code == ST_OK)
-            code = st_json_get_int(reply.json, "free_bytes", &free_bytes, error);
+            code = st_json_get_int(reply->json, "free_bytes", &free_bytes, error);
         link->free_bytes = free_bytes > 0 ? (uint64_t)free_bytes : 0;
-        st_frame_release(&reply);
+        st_frame_release(reply);
     }
     if (trouble == ST_TROUBLE_NONE && code == ST_OK && link->options.support)
         trouble = send_support(link, error);
-    if (trouble != ST_TROUBLE_NONE || code != ST_OK) {
-        *died = trouble == ST_TROUBLE_CRASH;
-        if (link->alive)
-            end_worker(link, 0.2);
-        if (code == ST_OK)
-            code = error && error->code != ST_OK ? error->code : ST_FAILED;
+    *died = trouble == ST_TROUBLE_CRASH;
+    if (trouble == ST_TROUBLE_NONE && code == ST_OK)
+        return ST_OK;
+    if (link->alive)
+        end_worker(link, 0.2);
+    if (code == ST_OK)
+        code = error && error->code != ST_OK ? error->code : ST_FAILED;
+    return code;
+}
+
+static st_code start_once(st_link *link, bool *died, st_error *error)
+{
+    *died = false;
+    st_code code = spawn(link, error);
+    if (code != ST_OK)
         return code;
-    }
-    return ST_OK;
+    st_frame reply;
+    st_trouble trouble = ask(link, open_request(link), NULL, 0, start_limit, &reply, error);
+    return take_opened(link, trouble, &reply, died, error);
 }
 
 // One that dies while it starts gets a second chance: nothing of a candidate is in it yet.
@@ -169,6 +199,36 @@ static st_code start_worker(st_link *link, st_error *error)
     for (int attempt = 0; attempt < 2 && died; attempt++)
         code = start_once(link, &died, error);
     return code;
+}
+
+// Sends `open` and does not wait. Instead of a worker that cannot even be sent to, the first request gets another.
+static st_code begin_worker(st_link *link, st_error *error)
+{
+    json_t *request = open_request(link);
+    st_code code = request ? spawn(link, error) : st_fail_memory(error, "writing a request");
+    if (code == ST_OK) {
+        link->opening_told = link_told_of(link->options.trace, request);
+        link->opening = true;
+        if (st_channel_send(link->child.fd, request, NULL, 0, NULL) != ST_OK)
+            end_worker(link, 0.2);
+    }
+    json_decref(request);
+    return code;
+}
+
+// A worker that is open, the one at hand or a new one.
+static st_code ready_worker(st_link *link, st_error *error)
+{
+    notice_death(link);
+    if (!link->opening)
+        return link->alive ? ST_OK : start_worker(link, error);
+    st_frame reply;
+    bool died = false;
+    st_trouble trouble = take_reply(link, ST_OK, (st_error){0}, start_limit, &reply, error);
+    link->opening = false;
+    link_tell(&link->opening_told, track_of(link), trouble, &reply, error);
+    st_code code = take_opened(link, trouble, &reply, &died, error);
+    return died ? start_worker(link, error) : code;
 }
 
 static st_code go_to_problem(st_link *link, bool *too_big, st_error *error)
@@ -191,8 +251,7 @@ static st_code make_ready(st_link *link, st_error *error)
 {
     st_code code = ST_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
-        notice_death(link);
-        code = link->alive ? ST_OK : start_worker(link, error);
+        code = ready_worker(link, error);
         bool too_big = false;
         if (code == ST_OK && link->problem && !link->at_problem)
             code = go_to_problem(link, &too_big, error);
@@ -222,7 +281,8 @@ static st_code request(st_link *link, json_t *json, const void *blob, size_t blo
     return *trouble == ST_TROUBLE_CRASH && error && error->code == ST_NO_MEMORY ? ST_NO_MEMORY : ST_OK;
 }
 
-st_code st_link_open(const st_link_options *options, st_link **out, st_error *error)
+static st_code open_link(const st_link_options *options, st_code (*start)(st_link *link, st_error *error), st_link **out,
+                         st_error *error)
 {
     st_link *link = st_calloc(1, sizeof *link);
     *out = NULL;
@@ -230,7 +290,7 @@ st_code st_link_open(const st_link_options *options, st_link **out, st_error *er
         return st_fail_memory(error, "starting a worker");
     link->options = *options;
     link->child.fd = link->child.error_fd = -1;
-    st_code code = start_worker(link, error);
+    st_code code = start(link, error);
     if (code != ST_OK) {
         st_link_close(link);
         return code;
@@ -239,10 +299,27 @@ st_code st_link_open(const st_link_options *options, st_link **out, st_error *er
     return ST_OK;
 }
 
+st_code st_link_open(const st_link_options *options, st_link **out, st_error *error)
+{
+    return open_link(options, start_worker, out, error);
+}
+
+st_code st_link_begin(const st_link_options *options, st_link **out, st_error *error)
+{
+    return open_link(options, begin_worker, out, error);
+}
+
+st_code st_link_await(st_link *link, st_error *error)
+{
+    return ready_worker(link, error);
+}
+
 st_code st_link_support(st_link *link, const void *image, size_t bytes, st_error *error)
 {
     link->options.support = image;
     link->options.support_bytes = bytes;
+    if (link->opening) // which sends it
+        return ready_worker(link, error);
     if (link->alive && send_support(link, error) == ST_TROUBLE_NONE)
         return ST_OK;
     if (link->alive)
@@ -305,8 +382,7 @@ st_code st_link_set_problem(st_link *link, const st_link_problem *problem, bool 
     }
     st_code code = ST_OK;
     for (int attempt = 0; attempt < 2; attempt++) { // again when the worker died of something before
-        notice_death(link);
-        code = link->alive ? ST_OK : start_worker(link, error);
+        code = ready_worker(link, error);
         if (code == ST_OK)
             code = go_to_problem(link, too_big, error);
         if (code == ST_OK || link->alive) // answered

@@ -31,6 +31,7 @@ typedef struct st_link_options {
     const char *backend;
     int ordinal;
     bool profiles;         // the worker that may use CUPTI
+    bool warm;             // it also readies its counters while it opens, so that no profile waits for them
     const void *support; size_t support_bytes; // image of templates/support.cu; borrowed for the link's life;
                                                // NULL: st_link_support gives it later
     const char *program;   // NULL: this binary (tests name another)
@@ -39,6 +40,10 @@ typedef struct st_link_options {
 
 // Starts a worker and opens the device. Fails when the device cannot be opened (with the worker's words).
 st_code st_link_open(const st_link_options *options, st_link **out, st_error *error);
+// The same without waiting for the worker, which opens the device meanwhile: the first request waits for it and fails
+// as st_link_open would.
+st_code st_link_begin(const st_link_options *options, st_link **out, st_error *error);
+st_code st_link_await(st_link *link, st_error *error); // until it is open
 void st_link_close(st_link *link);
 // Gives the support module to a link that was opened without one (the device's arch decides its image).
 st_code st_link_support(st_link *link, const void *image, size_t bytes, st_error *error);

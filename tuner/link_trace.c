@@ -3,7 +3,9 @@
 #include "tuner/link_trace.h"
 
 #include "tuner/base/clock.h"
+#include "tuner/base/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +71,10 @@ void link_tell(const link_told *about, int track, st_trouble trouble, const st_f
         kind++;
     if (!about->to || kind == count || (trouble == ST_TROUBLE_NONE && ended - about->began < kinds[kind].least))
         return;
+    // What is not waited for at once (st_link_begin) is over when the worker says so, not when it is heard.
+    double seconds = trouble == ST_TROUBLE_NONE ? st_json_number_or_nan(reply->json, "seconds") : NAN;
+    if (strcmp(about->type, "open") == 0 && about->began + seconds < ended)
+        ended = about->began + seconds;
     const json_t *verdict = trouble == ST_TROUBLE_NONE ? json_object_get(reply->json, "verdict") : NULL;
     int64_t mismatches = number_in(verdict, "mismatches");
     st_text name, configuration;

@@ -59,6 +59,41 @@ void st_plan_align(st_bindings *bindings, uint32_t misalign)
     }
 }
 
+// Lets that nothing uses do not count: a template may tell BLOCKS_PER_SM by them alone.
+static bool goes_by_residency(const st_template *tmpl)
+{
+    for (size_t i = 0; i < tmpl->step_count; i++) {
+        const st_step *step = &tmpl->steps[i];
+        bool late = step->when && st_expression_is_late(step->when, &tmpl->scope);
+        late = late || (step->smem && st_expression_is_late(step->smem, &tmpl->scope));
+        for (int d = 0; d < ST_MAX_DIMS; d++)
+            late = late || (step->grid[d] && st_expression_is_late(step->grid[d], &tmpl->scope));
+        for (size_t a = 0; a < step->argument_count; a++)
+            late = late || (step->arguments[a].value && st_expression_is_late(step->arguments[a].value, &tmpl->scope));
+        if (late)
+            return true;
+    }
+    return false;
+}
+
+int st_plan_main_kernel(const st_template *tmpl, const st_plan *plan)
+{
+    bool takes_first = goes_by_residency(tmpl);
+    double most = -1;
+    int found = -1;
+    for (uint32_t i = 0; i < plan->step_count; i++) {
+        const st_plan_step *step = &plan->steps[i];
+        double threads = 1;
+        for (int d = 0; d < 3; d++)
+            threads *= (double)step->grid[d] * (double)step->block[d];
+        if (step->is_zero || (takes_first && found >= 0) || threads <= most)
+            continue;
+        most = threads;
+        found = step->kernel;
+    }
+    return found;
+}
+
 static bool is_alignment(const st_template *tmpl, const st_expression *expression)
 {
     for (size_t i = 0; expression && i < tmpl->buffer_count; i++)

@@ -28,6 +28,7 @@ bool st_plan_asks_alignment(const st_template *tmpl);
 // `launch_kernel[i]` is the index for launch step i of `steps`, or -1 when `when` rules it out.
 // `lowered` are the names of this configuration, one a launch step. Late names are not needed for this,
 // except that a `when` or block that uses them is an error of the template.
+enum { ST_PLAN_KERNELS_MOST = 16 };
 typedef struct st_plan_kernels {
     st_load_kernel *kernels; // owned
     size_t count;
@@ -47,6 +48,11 @@ st_code st_plan_make(const st_bindings *bindings, const st_step *steps, size_t s
 // count from the first reference. `lowered`: of st_reference_program_make.
 st_code st_plan_plain_kernels(const st_bindings *bindings, char *const *lowered, st_plan_kernels *references,
                               st_plan_kernels *derives, st_error *error);
+
+// The kernel that a configuration's registers and occupancy are told of: its main one. That of the launch with the
+// most threads, the first of equals; where the plan goes by BLOCKS_PER_SM, of the first launch, since that is what
+// the name means. -1: nothing is launched.
+int st_plan_main_kernel(const st_template *tmpl, const st_plan *plan);
 
 // The promises of in_place that hold: pairs of buffers, st_free'd.
 st_code st_plan_in_places(const st_bindings *bindings, int (**out)[2], size_t *count, st_error *error);

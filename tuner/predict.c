@@ -21,7 +21,7 @@ typedef struct tried {
     st_config config;
     double guess;          // before compiling; orders what is compiled
     bool compiled, spills;
-    int registers, static_smem, blocks_per_sm; // of the first launch; blocks 0: some launch fits no SM
+    int registers, static_smem, blocks_per_sm; // of the main kernel; blocks 0: some launch fits no SM
     uint32_t dynamic_smem, block;
     double ns;             // NaN: out
 } tried;
@@ -169,38 +169,53 @@ static st_code submit(predicting *it, const st_problem *problem, const tried *li
     return code;
 }
 
+static void take_kernel(tried *one, const st_load_kernel *kernel, int registers, int smem, int blocks)
+{
+    one->registers = registers;
+    one->static_smem = smem;
+    one->dynamic_smem = kernel->smem;
+    one->block = kernel->block;
+    one->blocks_per_sm = blocks;
+}
+
 // What the assembler says of every kernel that the configuration launches.
 static st_code take_facts(const predicting *it, const st_problem *problem, const st_compiled *compiled, size_t index,
                           tried *one, st_error *error)
 {
     st_bindings bindings = {0};
     st_plan_kernels kernels = {0};
+    st_plan plan = {0};
     size_t launches = 0;
+    bool fits = true;
+    int registers[ST_PLAN_KERNELS_MOST], smem[ST_PLAN_KERNELS_MOST], blocks[ST_PLAN_KERNELS_MOST];
     for (size_t i = 0; i < it->tmpl->step_count; i++)
         launches += it->tmpl->steps[i].kind == ST_STEP_LAUNCH;
     st_code code = st_bindings_make(it->tmpl, problem, &one->config, &it->device, &bindings, error);
     if (code == ST_OK)
         code = st_plan_kernels_make(&bindings, it->tmpl->steps, it->tmpl->step_count,
                                     compiled->lowered_names + index * launches, &kernels, error);
-    one->compiled = code == ST_OK && kernels.count;
-    for (size_t i = 0; i < kernels.count && code == ST_OK; i++) {
+    one->compiled = code == ST_OK && kernels.count && kernels.count <= ST_PLAN_KERNELS_MOST;
+    for (size_t i = 0; i < kernels.count && one->compiled; i++) {
         const st_load_kernel *kernel = &kernels.kernels[i];
-        int registers, spill, smem;
-        bool known = st_compile_kernel_facts(compiled->log, kernel->lowered, &registers, &spill, &smem);
-        int blocks = known ? st_occupancy_blocks(&it->device, (int)kernel->block, registers,
-                                                 (int64_t)kernel->smem + (smem > 0 ? smem : 0))
-                           : 0;
+        int spill = 0;
+        one->compiled = st_compile_kernel_facts(compiled->log, kernel->lowered, &registers[i], &spill, &smem[i]);
+        if (!one->compiled)
+            break;
+        blocks[i] = st_occupancy_blocks(&it->device, (int)kernel->block, registers[i],
+                                        (int64_t)kernel->smem + (smem[i] > 0 ? smem[i] : 0));
         one->spills = one->spills || spill > 0;
-        one->compiled = one->compiled && known;
-        if (i == 0) {
-            one->registers = registers;
-            one->static_smem = smem;
-            one->dynamic_smem = kernel->smem;
-            one->block = kernel->block;
-            one->blocks_per_sm = blocks;
-        } else if (blocks < 1)
-            one->blocks_per_sm = 0;
+        fits = fits && blocks[i] > 0;
     }
+    if (one->compiled) {
+        code = st_bindings_late(&bindings, blocks[0] > 0 ? blocks[0] : 1, error);
+        if (code == ST_OK)
+            code = st_plan_make(&bindings, it->tmpl->steps, it->tmpl->step_count, &kernels, &plan, error);
+        int main = code == ST_OK ? st_plan_main_kernel(it->tmpl, &plan) : -1;
+        size_t of = main > 0 ? (size_t)main : 0;
+        one->compiled = code == ST_OK;
+        take_kernel(one, &kernels.kernels[of], registers[of], smem[of], fits ? blocks[of] : 0);
+    }
+    st_plan_release(&plan);
     st_plan_kernels_release(&kernels);
     st_bindings_release(&bindings);
     return code == ST_NOTHING ? ST_OK : code; // a plan that cannot be: not compiled, so out

@@ -67,7 +67,7 @@ typedef struct st_prediction {
     st_choice choice;             // predicted; device_name from the data sheet, no times
     const st_measured_device *by; // NULL: the model alone
     double bytes;                 // moved by one run; NaN unknown
-    int registers, static_smem;   // of the first launch
+    int registers, static_smem;   // of the main kernel (plan.h)
     uint32_t dynamic_smem;
     double occupancy;
     size_t allowed;               // configurations of the space; 0: those of `by` were taken

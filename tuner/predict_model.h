@@ -8,8 +8,8 @@
 #include "tuner/template.h"
 
 typedef struct st_static_facts {
-    int registers;      // of a thread of the first launch; -1 unknown
-    int blocks_per_sm;  // of the first launch; ≥ 1
+    int registers;      // of a thread of the main kernel (plan.h); -1 unknown
+    int blocks_per_sm;  // of the main kernel; ≥ 1
     double bandwidth;   // of the device's memory, bytes a nanosecond (10^9 bytes a second)
 } st_static_facts;
 

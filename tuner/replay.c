@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searching a recorded space with many seeds. Invariants: 1. time goes by as it was recorded: each configuration
-// costs what compiling and its first samples took, each profile what profiles take; 2. a figure of a goal is that of
+// costs what compiling and its first samples took, each profile what it took; 2. a figure of a goal is that of
 // the evaluation which reached it; a space is searched to its end when need be, so every seed reaches every goal;
-// 3. the advice on a configuration is given when the strategy wants its profile, and there is one.
+// 3. the advice on a configuration is given when the strategy wants its profile, and there is one; 4. a strategy is told
+// the first look, as in a run, and judged by the measurement that stands.
 #include "tuner/replay.h"
 
 #include "tuner/base/memory.h"
@@ -77,20 +78,42 @@ static void note_progress(playing *at, size_t index)
     }
 }
 
-static st_code answer(playing *at, const size_t *asked, size_t count, st_error *error)
+static double cost_of_profile(const playing *at, size_t index)
 {
-    st_code code = ST_OK;
-    for (size_t i = 0; i < count && code == ST_OK; i++) {
-        size_t index = asked[i];
-        st_search_answer told = {at->record->ns[index], at->record->facts[index]};
-        code = st_search_tell(at->search, index, &told, error);
-        note_progress(at, index);
-    }
-    for (size_t wanted; code == ST_OK && (wanted = st_search_wants_profile(at->search)) != ST_SEARCH_NONE;) {
+    double recorded = at->record->profile_seconds[index];
+    return isnan(recorded) ? at->options->profile_seconds : recorded;
+}
+
+// The oldest of the window is told, and its profile when the strategy wants one.
+static st_code answer(playing *at, size_t index, st_error *error)
+{
+    st_search_answer told = {at->record->first_ns[index], at->record->facts[index]};
+    st_code code = st_search_tell(at->search, index, &told, error);
+    if (code != ST_OK)
+        return code;
+    note_progress(at, index);
+    for (size_t wanted; (wanted = st_search_wants_profile(at->search)) != ST_SEARCH_NONE;) {
         bool there = at->record->has_profile[wanted];
         at->profiles += there;
-        at->seconds += there ? at->options->profile_seconds : 0;
+        at->seconds += there ? cost_of_profile(at, wanted) : 0;
         st_search_tell_profile(at->search, wanted, there ? &at->record->advice[wanted] : NULL);
+    }
+    return ST_OK;
+}
+
+// As a run does (run_search.c): the window is filled up after each answer.
+static st_code play_window(playing *at, size_t *window, size_t most, st_error *error)
+{
+    st_code code = ST_OK;
+    for (size_t open = 0, count; code == ST_OK && (at->goals || (at->stops && isnan(at->now->stop_evaluations)));) {
+        code = st_search_ask(at->search, most - open, window + open, &count, error);
+        open += code == ST_OK ? count : 0;
+        if (code != ST_OK || !open)
+            break;
+        code = answer(at, window[0], error);
+        memmove(window, window + 1, --open * sizeof *window);
+        if (code == ST_OK && at->options->interrupted && *at->options->interrupted)
+            code = st_fail(error, ST_INTERRUPTED, NULL, "interrupted");
     }
     return code;
 }
@@ -98,7 +121,7 @@ static st_code answer(playing *at, const size_t *asked, size_t count, st_error *
 static st_code play(playing *at, const char *strategy, uint64_t seed, st_error *error)
 {
     enum { BATCH_MOST = 256 };
-    size_t asked[BATCH_MOST], batch = at->options->batch ? at->options->batch : 1, count = 1;
+    size_t window[BATCH_MOST], batch = at->options->batch ? at->options->batch : 1;
     st_search_options options = at->options->search;
     options.seed = seed;
     options.limit_ns = at->record->limit_ns;
@@ -107,13 +130,8 @@ static st_code play(playing *at, const char *strategy, uint64_t seed, st_error *
         at->now->evaluations[goal] = at->now->seconds[goal] = NAN;
     at->now->profiles = at->now->stop_evaluations = at->now->stop_gap = NAN;
     st_code code = st_search_open(strategy, &at->record->space, &options, &at->search, error);
-    while (code == ST_OK && count && (at->goals || (at->stops && isnan(at->now->stop_evaluations)))) {
-        code = st_search_ask(at->search, batch, asked, &count, error);
-        if (code == ST_OK)
-            code = answer(at, asked, count, error);
-        if (code == ST_OK && at->options->interrupted && *at->options->interrupted)
-            code = st_fail(error, ST_INTERRUPTED, NULL, "interrupted");
-    }
+    if (code == ST_OK)
+        code = play_window(at, window, batch, error);
     while (at->point < at->out->point_count) // it was found: so it stays
         at->now->curve[at->point++] = at->best / at->record->ns[at->record->best];
     st_search_close(at->search);

@@ -15,11 +15,14 @@ typedef struct st_recorded {
     int cc, sm_count;              // -1 unknown
     st_search_space space;         // its arrays are owned
     char ***words;                 // [parameter][value]: as the configurations spell them
-    double *ns;                    // [count]: the measurement that stands; NaN: failed
+    // [count]: the measurement that stands, on the scale of the last phase (replay_record.c), by which a search is
+    // judged, and the first look, which is what a strategy is told; NaN: failed.
+    double *ns, *first_ns;
     st_search_facts *facts;        // [count]
     double *seconds;               // [count]: compiling and the samples of the first look
     st_search_advice *advice;      // [count]; of those that have a profile
     bool *has_profile;             // [count]
+    double *profile_seconds;       // [count]: what taking it took; NaN: not recorded
     size_t failed, profiled, best; // best: index; ST_SEARCH_NONE when none has a time
     double limit_ns;               // bytes / measured speed of the memory; NaN unknown
 } st_recorded;
@@ -67,8 +70,8 @@ extern const double st_replay_goals[ST_REPLAY_GOALS]; // 0.01 0.05 0.10
 typedef struct st_replay_options {
     size_t seeds;                  // 1 …
     uint64_t first_seed;
-    size_t batch;                  // asked at once; 0: 1
-    double profile_seconds;        // what one profile costs
+    size_t batch;                  // pending at once: the window; 0: 1
+    double profile_seconds;        // what a profile costs of which that was not recorded
     st_search_options search;      // seed and limit are set by the replay
     volatile sig_atomic_t *interrupted; // may be NULL
 } st_replay_options;

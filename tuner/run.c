@@ -54,7 +54,7 @@ static void wait_for_store(st_run *run)
 
 // --- beginning and ending --------------------------------------------------------------------------------
 
-st_code run_open(st_run *run, st_error *error)
+st_code run_open_device(st_run *run, st_error *error)
 {
     // The support module is compiled for the device's arch, so the device is asked first.
     st_link_options options = {.backend = run->options->backend,
@@ -72,11 +72,22 @@ st_code run_open(st_run *run, st_error *error)
     if (code != ST_OK)
         return code;
     snprintf(run->arch, sizeof run->arch, "sm_%lld", (long long)run->device.cc);
-    code = run_compile_begin(run, error);
+    return run_compile_begin(run, error);
+}
+
+st_code run_open_support(st_run *run, st_error *error)
+{
+    st_code code = run_compile_support(run, error);
     if (code != ST_OK)
         return code;
     snprintf(run->result->compiler, sizeof run->result->compiler, "%s", run->compiler);
     return st_link_support(run->timing, run->support, run->support_bytes, error);
+}
+
+st_code run_open(st_run *run, st_error *error)
+{
+    st_code code = run_open_device(run, error);
+    return code == ST_OK ? run_open_support(run, error) : code;
 }
 
 static st_code open_problems(st_run *run, st_error *error)
@@ -111,6 +122,10 @@ static st_code open_problems(st_run *run, st_error *error)
         if (code == ST_OK)
             code = st_bindings_evaluate(&bindings, run->tmpl->bytes, -1, &bytes, error);
         st_bindings_release(&bindings);
+        if (code == ST_OK && run->options->budget_limit > 0 && bytes <= 0)
+            code = st_fail(error, ST_USAGE, "say in the template what a run moves (bytes …), or give another --budget",
+                           "--budget limit needs the bytes that a run moves, which %s does not say",
+                           run->tmpl->family);
         if (code == ST_OK)
             code = st_space_open(run->tmpl, &problem->problem, &run->device, &run->options->space,
                                  &problem->space, error);
@@ -153,6 +168,15 @@ void run_close(st_run *run)
 
 // --- problems ----------------------------------------------------------------------------------------------
 
+// The first problem of the group from this one on that is not skipped: while others are busy with the device.
+static st_code compile_ahead(st_run *run, run_problem *from, st_error *error)
+{
+    const run_problem *end = run->problems + run->group_first + run->group_count;
+    while (from < end && from->skipped)
+        from++;
+    return from < end ? run_search_ahead(run, from, error) : ST_OK;
+}
+
 static st_code tune_problem(st_run *run, run_problem *problem, st_error *error)
 {
     bool too_big = false;
@@ -173,6 +197,8 @@ static st_code tune_problem(st_run *run, run_problem *problem, st_error *error)
     if (!problem->won[COLD] && !problem->won[WARM]) {
         code = run_phase(run, problem, "screen", run_screen, error);
         if (code == ST_OK && !run_interrupted(run))
+            code = compile_ahead(run, problem + 1, error);
+        if (code == ST_OK && !run_interrupted(run))
             code = run_phase(run, problem, "halving", run_halving, error);
     }
     if (code == ST_OK)
@@ -191,17 +217,27 @@ static bool same_group(const st_run *run, size_t a, size_t b)
     return true;
 }
 
+// The group that begins with this problem is given to the compilers.
+static st_code begin_group(st_run *run, size_t first, st_error *error)
+{
+    size_t end = first + 1;
+    while (end < run->options->problem_count && same_group(run, first, end))
+        end++;
+    run->group_first = first;
+    run->group_count = end - first;
+    st_code code = run_group_begin(run, error);
+    return code == ST_OK ? compile_ahead(run, &run->problems[first], error) : code;
+}
+
 static st_code tune_groups(st_run *run, st_error *error)
 {
     st_code code = ST_OK;
     size_t count = run->options->problem_count;
     for (size_t first = 0; first < count && code == ST_OK && !run_interrupted(run);) {
-        size_t end = first + 1;
-        while (end < count && same_group(run, first, end))
-            end++;
-        run->group_first = first;
-        run->group_count = end - first;
-        code = run_group_compile(run, error);
+        code = run->group_begun ? ST_OK : begin_group(run, first, error); // the first one is
+        size_t end = first + run->group_count;
+        if (code == ST_OK)
+            code = run_group_ready(run, error);
         for (size_t i = first; i < end && code == ST_OK && !run_interrupted(run); i++)
             code = run_phase(run, &run->problems[i], NULL, tune_problem, error);
         // Exact counters come last: changing between the two kinds of profiling costs more than they do.
@@ -227,9 +263,13 @@ st_code st_tune(const st_tune_options *options, st_store *store, const st_tune_l
     *result = (st_tune_result){.counters = options->counters == ST_COUNTERS_OFF ? "off" : "unknown"};
     wait_for_store(&run);
     run_trace_begin(&run);
-    st_code code = run_open(&run, error);
+    st_code code = run_open_device(&run, error);
     if (code == ST_OK)
         code = open_problems(&run, error);
+    if (code == ST_OK)
+        code = begin_group(&run, 0, error);
+    if (code == ST_OK)
+        code = run_open_support(&run, error);
     bool begun = false;
     if (code == ST_OK) {
         code = run_store_begin(&run, error);
@@ -275,11 +315,16 @@ static st_code forecast(st_run *run, size_t index, st_tune_forecast *out, st_err
         if (st_config_index_add(&compiled, &key, NULL) == SIZE_MAX)
             code = st_fail_memory(error, "forecasting");
     }
+    const st_strategy_row *strategy = run->options->strategy ? st_strategy_find(run->options->strategy) : NULL;
+    uint64_t budget = run->options->budget_candidates; // which an adaptive strategy keeps to by itself
+    size_t most = budget && budget < problem->candidate_count ? (size_t)budget : problem->candidate_count;
     *out = (st_tune_forecast){.problem = index,
+                              .stops = run->options->budget_limit > 0 ||
+                                       (strategy && strategy->stops && problem->candidate_count > ST_SEARCH_SMALL),
                               .combinations = st_space_combinations(problem->space),
                               .allowed = st_space_count(problem->space),
-                              .chosen = problem->candidate_count,
-                              .compiles = compiled.count};
+                              .chosen = most,
+                              .compiles = compiled.count < most ? compiled.count : most};
     st_config_index_release(&compiled);
     return code;
 }

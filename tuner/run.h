@@ -27,6 +27,8 @@ typedef struct st_tune_options {
     const char *strategy;         // a name of st_strategies
     double budget_seconds;        // a problem's time for candidates; 0: no limit
     uint64_t budget_candidates;   // a problem's; 0: no limit
+    double budget_limit;          // a problem's candidates end when the best takes at most 1 + this times what the
+                                  // memory's measured speed allows; 0: they do not. Needs the template's `bytes`
     uint64_t seed;
     double time_limit;            // seconds that one request of a candidate may take
     st_counters_wish counters;
@@ -86,6 +88,7 @@ typedef struct st_tune_forecast {
     double combinations;
     size_t allowed, chosen;       // configurations
     size_t compiles;              // distinct compiled configurations in `chosen`
+    bool stops;                   // the strategy may end before all of them are tried
 } st_tune_forecast;
 st_code st_tune_dry_run(const st_tune_options *options, const st_device_facts *device,
                         st_tune_forecast *forecasts, st_error *error);

@@ -5,6 +5,7 @@
 #include "tuner/base/memory.h"
 #include "tuner/base/statistics.h"
 #include "tuner/gpu/emu.h"
+#include "tuner/launch_facts.h"
 #include "tuner/run_internal.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ st_code run_choose(st_run *run, run_problem *problem, st_error *error)
             order[0] = (size_t)first;
             break;
         }
-    problem->standard = (run_candidate){.config = standard, .first = {-1, -1, -1, -1, -1}};
+    problem->standard = (run_candidate){.config = standard, .main = {-1, -1, -1, -1, -1}};
     st_config_index_init(&problem->index, run->tmpl);
     st_code code = ST_OK;
     for (size_t i = 0; i < wanted && code == ST_OK; i++) {
@@ -70,7 +71,7 @@ st_code run_choose(st_run *run, run_problem *problem, st_error *error)
         candidate->outcome = ST_OUTCOME_SKIPPED;
         candidate->series[COLD].median_ns = candidate->series[WARM].median_ns = candidate->screen_ns = NAN;
         candidate->unclassed = is_adaptive(run);
-        candidate->first = (st_loaded_kernel){-1, -1, -1, -1, -1};
+        candidate->main = (st_loaded_kernel){-1, -1, -1, -1, -1};
         if (st_config_index_add(&problem->index, &candidate->config, NULL) == SIZE_MAX)
             code = st_fail_memory(error, "choosing candidates");
     }
@@ -186,6 +187,24 @@ void run_fail_by_trouble(run_candidate *candidate, st_trouble trouble, const cha
     run_fail(candidate, outcome, detail, "%s%s", when, why->what);
 }
 
+// The first kernel, until the plan tells which is the main one.
+static void keep_facts(run_candidate *candidate, const st_loaded_kernel *facts, int main)
+{
+    if (!candidate->kernels.count)
+        return;
+    size_t of = main > 0 ? (size_t)main : 0;
+    candidate->main = facts[of];
+    candidate->main_block = candidate->kernels.kernels[of].block;
+    candidate->main_smem = candidate->kernels.kernels[of].smem;
+    candidate->most_registers = 0;
+    for (size_t i = 0; i < candidate->kernels.count; i++) {
+        if (facts[i].registers > candidate->most_registers)
+            candidate->most_registers = facts[i].registers;
+        if (facts[i].local_bytes > candidate->main.local_bytes)
+            candidate->main.local_bytes = facts[i].local_bytes;
+    }
+}
+
 // Registers and occupancy decide the late names; the plan is made with them.
 static st_code plan_candidate(st_run *run, st_link *link, const st_problem *problem,
                               const st_space *space, run_candidate *candidate, int64_t id, const st_loaded_kernel *facts,
@@ -213,6 +232,7 @@ static st_code plan_candidate(st_run *run, st_link *link, const st_problem *prob
         code = ST_OK;
     } else if (code == ST_OK) {
         st_error why = {0};
+        keep_facts(candidate, facts, st_plan_main_kernel(run->tmpl, &plan));
         code = st_link_plan(link, id, &plan, &trouble, &why);
         if (code != ST_OK && error)
             *error = why;
@@ -236,9 +256,9 @@ static bool launchable(run_candidate *candidate, const st_loaded_kernel *facts, 
             return false;
         }
         if (facts[i].blocks_per_sm == 0) {
-            run_fail(candidate, ST_OUTCOME_LAUNCH, detail,
-                     "no block fits an SM: %u threads, %d registers each, %u + %d bytes of shared memory",
-                     kernel->block, facts[i].registers, kernel->smem, facts[i].static_smem);
+            char words[160];
+            st_launch_never_words(kernel, facts[i].registers, facts[i].static_smem, words, sizeof words);
+            run_fail(candidate, ST_OUTCOME_LAUNCH, detail, "%s", words);
             return false;
         }
     }
@@ -262,17 +282,50 @@ static st_code make_kernels(st_run *run, const st_link *link, const st_problem *
     return code;
 }
 
-static void keep_facts(run_candidate *candidate, const st_loaded_kernel *facts)
+// The same by what the compiler says, before anything is loaded. Its facts stand for those of the device.
+static bool could_fit(const st_run *run, run_candidate *candidate, const run_program *program, char **detail)
 {
-    if (!candidate->kernels.count)
-        return;
-    candidate->first = facts[0];
-    candidate->first_block = candidate->kernels.kernels[0].block;
-    candidate->first_smem = candidate->kernels.kernels[0].smem;
-    candidate->most_registers = 0;
-    for (size_t i = 0; i < candidate->kernels.count; i++)
-        if (facts[i].registers > candidate->most_registers)
-            candidate->most_registers = facts[i].registers;
+    st_launch_facts said;
+    st_launch_facts_read(program->compiled.log, candidate->kernels.kernels, candidate->kernels.count, &run->device,
+                         &said);
+    if (!said.never[0])
+        return true;
+    candidate->main = (st_loaded_kernel){said.registers, -1, said.static_smem, -1, said.blocks_per_sm};
+    candidate->main_block = said.block;
+    candidate->main_smem = said.smem;
+    run_fail(candidate, ST_OUTCOME_LAUNCH, detail, "%s", said.never);
+    return false;
+}
+
+static double known(int value)
+{
+    return value < 0 ? NAN : (double)value;
+}
+
+st_code run_foresee(st_run *run, const st_problem *problem, run_candidate *candidate, st_search_facts *out,
+                    st_error *error)
+{
+    const run_class *class = &run->classes[candidate->class_index];
+    const run_program *program = &run->programs[class->program];
+    char *detail = NULL;
+    st_launch_facts said;
+    *out = (st_search_facts){NAN, NAN, NAN, NAN};
+    if (program->state != PROGRAM_READY)
+        return ST_OK;
+    run_candidate trial = {.config = candidate->config};
+    st_code code = make_kernels(run, run->timing, problem, &trial,
+                                program->compiled.lowered_names + class->in_program * program->launch_count, &detail,
+                                error);
+    if (code == ST_OK && trial.stage != STAGE_DONE) {
+        st_launch_facts_read(program->compiled.log, trial.kernels.kernels, trial.kernels.count, &run->device, &said);
+        trial.main.blocks_per_sm = said.blocks_per_sm;
+        trial.main_block = said.block;
+        *out = (st_search_facts){known(said.registers), known(said.spill_bytes), known(said.static_smem) + said.smem,
+                                 run_occupancy(run, &trial)};
+    }
+    st_plan_kernels_release(&trial.kernels);
+    st_free(detail);
+    return code;
 }
 
 st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_candidate *candidate,
@@ -297,12 +350,12 @@ st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_cand
     }
     char **lowered = program->compiled.lowered_names + class->in_program * program->launch_count;
     code = make_kernels(run, link, problem, candidate, lowered, detail, error);
-    if (code != ST_OK || candidate->stage == STAGE_DONE)
+    if (code != ST_OK || candidate->stage == STAGE_DONE || !could_fit(run, candidate, program, detail))
         return code;
-    st_loaded_kernel facts[16] = {{0}};
-    if (candidate->kernels.count > sizeof facts / sizeof facts[0])
-        return st_fail(error, ST_FAILED, "use fewer launches", "a configuration has %zu kernels, at most 16",
-                       candidate->kernels.count);
+    st_loaded_kernel facts[ST_PLAN_KERNELS_MOST] = {{0}};
+    if (candidate->kernels.count > ST_PLAN_KERNELS_MOST)
+        return st_fail(error, ST_FAILED, "use fewer launches", "a configuration has %zu kernels, at most %d",
+                       candidate->kernels.count, ST_PLAN_KERNELS_MOST);
     st_trouble trouble;
     st_error why = {0};
     code = st_link_load(link, id, program->serial, program->compiled.image, program->compiled.image_bytes,
@@ -318,7 +371,7 @@ st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_cand
     }
     candidate->loaded = true;
     candidate->generation = st_link_generation(link);
-    keep_facts(candidate, facts);
+    keep_facts(candidate, facts, 0);
     if (!launchable(candidate, facts, detail))
         return ST_OK;
     // A winner's check at other sizes is not held to this size's space.
@@ -393,7 +446,7 @@ st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candid
     st_trouble trouble = ST_TROUBLE_NONE;
     st_error why = {0};
     st_code code = run_load(run, run->timing, problem, candidate, id, detail, error);
-    int blocks = candidate->given_blocks > 0 ? candidate->given_blocks : candidate->first.blocks_per_sm;
+    int blocks = candidate->given_blocks > 0 ? candidate->given_blocks : candidate->main.blocks_per_sm;
     if (code != ST_OK || candidate->stage == STAGE_DONE)
         return code;
     code = bind(run, run->timing, problem, &candidate->config, &bindings, error);

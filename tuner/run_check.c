@@ -48,7 +48,7 @@ static st_code breaking_sizes(st_run *run, const run_problem *problem, const run
 {
     static const int64_t always[] = {0, 1, 31, 32, 33, 1021, 65537, 1000003};
     st_bindings bindings = {0};
-    int blocks = candidate->first.blocks_per_sm;
+    int blocks = candidate->main.blocks_per_sm;
     *count = 0;
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
         *count = add_size(sizes, *count, always[i]);
@@ -58,7 +58,7 @@ static st_code breaking_sizes(st_run *run, const run_problem *problem, const run
         code = st_bindings_late(&bindings, blocks > 0 ? blocks : 1, error);
     if (code != ST_OK)
         return code;
-    int64_t tile = let_value(&bindings, "tile"), block = candidate->first_block;
+    int64_t tile = let_value(&bindings, "tile"), block = candidate->main_block;
     for (int64_t off = -1; off <= 1; off++) {
         if (block > 1)
             *count = add_size(sizes, *count, block + off);

@@ -41,38 +41,39 @@ static st_code submit(st_run *run, uint64_t id, const char *file_name, const cha
     return code;
 }
 
-// Waits for one job of the tool's own; it must compile.
+static st_code take(st_run *run, st_compiled *compiled, st_error *error);
+
+// Waits for one job of the tool's own, while others come in as well; it must compile.
 static st_code wait_for(st_run *run, uint64_t id, const char *what, st_compiled *out, st_error *error)
 {
-    for (;;) {
+    size_t own = id == JOB_REFERENCE;
+    st_code code = ST_OK;
+    for (double patience = 0; !run->own[own].there; patience = 1) {
+        st_compiled any;
         bool got;
-        st_code code = st_pool_next(run->pool, 1, out, &got, error);
+        code = st_pool_next(run->pool, patience, &any, &got, error);
+        if (code == ST_OK && got)
+            code = take(run, &any, error);
+        if (code == ST_OK && run_interrupted(run))
+            code = st_fail(error, ST_INTERRUPTED, NULL, "interrupted");
         if (code != ST_OK)
             return code;
-        if (run_interrupted(run)) {
-            if (got)
-                st_compiled_release(out);
-            return st_fail(error, ST_INTERRUPTED, NULL, "interrupted");
-        }
         if (!got)
-            continue;
-        if (out->id != id) { // cannot be: nothing else is submitted before these
-            st_compiled_release(out);
-            continue;
-        }
-        run_trace_compiled(run, NULL, what, out);
-        if (out->outcome == ST_COMPILED) {
-            if (!run->compiler[0])
-                snprintf(run->compiler, sizeof run->compiler, "%s", out->compiler);
-            return ST_OK;
-        }
-        bool ours = id == JOB_SUPPORT;
-        code = st_fail(error, ST_FAILED,
-                       ours ? "see simtune doctor" : "mend the template's reference file; its lines are named above",
-                       "%s does not compile for %s: %s", what, run->arch, out->log);
-        st_compiled_release(out);
-        return code;
+            run_profiler_start(run); // there is time for it: nothing is timed while this compiles
     }
+    *out = run->own[own].compiled;
+    run->own[own].there = false;
+    run_trace_compiled(run, NULL, what, out);
+    if (out->outcome == ST_COMPILED) {
+        if (!run->compiler[0])
+            snprintf(run->compiler, sizeof run->compiler, "%s", out->compiler);
+        return ST_OK;
+    }
+    code = st_fail(error, ST_FAILED,
+                   own ? "mend the template's reference file; its lines are named above" : "see simtune doctor",
+                   "%s does not compile for %s: %s", what, run->arch, out->log);
+    st_compiled_release(out);
+    return code;
 }
 
 st_code run_compile_begin(st_run *run, st_error *error)
@@ -88,7 +89,6 @@ st_code run_compile_begin(st_run *run, st_error *error)
                             .cache_folder = run->options->cache_folder,
                             .first_limit = 60,
                             .program = run->options->program};
-    st_compiled compiled = {0};
     st_code code = st_pool_open(&pool, &run->pool, error);
     if (code == ST_OK)
         code = st_paths_shipped("templates/support.cu", &path, error);
@@ -97,16 +97,21 @@ st_code run_compile_begin(st_run *run, st_error *error)
     if (code == ST_OK)
         code = submit(run, JOB_SUPPORT, "support.cu", st_text_string(&source), NULL, kernels,
                       sizeof kernels / sizeof kernels[0], error);
-    if (code == ST_OK)
-        code = wait_for(run, JOB_SUPPORT, "support.cu", &compiled, error);
+    st_text_release(&source);
+    st_text_release(&path);
+    return code;
+}
+
+st_code run_compile_support(st_run *run, st_error *error)
+{
+    st_compiled compiled = {0};
+    st_code code = wait_for(run, JOB_SUPPORT, "support.cu", &compiled, error);
     if (code == ST_OK) {
         run->support = compiled.image;
         run->support_bytes = compiled.image_bytes;
         compiled.image = NULL;
         st_compiled_release(&compiled);
     }
-    st_text_release(&source);
-    st_text_release(&path);
     return code;
 }
 
@@ -128,9 +133,15 @@ void run_group_release(st_run *run)
     run->programs = NULL;
     run->classes = NULL;
     run->program_count = run->programs_pending = run->class_count = 0;
+    for (size_t i = 0; i < sizeof run->own / sizeof run->own[0]; i++) {
+        if (run->own[i].there)
+            st_compiled_release(&run->own[i].compiled);
+        run->own[i].there = false;
+    }
     if (run->has_reference)
         st_compiled_release(&run->reference);
-    run->has_reference = false;
+    run->reference = (st_compiled){0};
+    run->has_reference = run->group_begun = false;
 }
 
 static st_code submit_program(st_run *run, size_t index, st_error *error)
@@ -229,7 +240,7 @@ st_code run_add_compiled(st_run *run, st_compiled *compiled, size_t *class_index
     return ST_OK;
 }
 
-static st_code compile_reference(st_run *run, st_error *error)
+static st_code submit_reference(st_run *run, st_error *error)
 {
     st_program text = {0};
     st_code code = st_reference_program_make(run->tmpl, &run->problems[run->group_first].problem, &text,
@@ -241,8 +252,6 @@ static st_code compile_reference(st_run *run, st_error *error)
     if (code == ST_OK)
         code = submit(run, JOB_REFERENCE, "reference.cu", st_text_string(&text.source), &text,
                       (const char *const *)text.kernels, text.kernel_count, error);
-    if (code == ST_OK)
-        code = wait_for(run, JOB_REFERENCE, "the reference", &run->reference, error);
     run->has_reference = code == ST_OK;
     st_program_release(&text);
     return code;
@@ -255,9 +264,10 @@ static st_code classify(st_run *run, run_candidate *candidate, st_error *error)
     return candidate->class_index == SIZE_MAX ? st_fail_memory(error, "grouping configurations") : ST_OK;
 }
 
-st_code run_group_compile(st_run *run, st_error *error)
+st_code run_group_begin(st_run *run, st_error *error)
 {
-    st_code code = compile_reference(run, error);
+    st_code code = submit_reference(run, error);
+    run->group_begun = true;
     // Classes in the order in which the first problem tries them, so that what is tried first is compiled
     // first: without a reference that is the default, with which all others are compared.
     st_config_index_init(&run->class_configs, run->tmpl);
@@ -285,15 +295,55 @@ st_code run_group_compile(st_run *run, st_error *error)
     return code;
 }
 
+st_code run_group_ready(st_run *run, st_error *error)
+{
+    run->group_begun = false;
+    return run->has_reference ? wait_for(run, JOB_REFERENCE, "the reference", &run->reference, error) : ST_OK;
+}
+
+st_code run_group_compile(st_run *run, st_error *error)
+{
+    st_code code = run_group_begin(run, error);
+    return code == ST_OK ? run_group_ready(run, error) : code;
+}
+
+// A program that was dropped, once more.
+static st_code want_again(st_run *run, size_t class_index, st_error *error)
+{
+    size_t index = run->classes[class_index].program;
+    run_program *program = &run->programs[index];
+    if (program->state != PROGRAM_DROPPED)
+        return ST_OK;
+    st_free(program->used);
+    program->used = NULL;
+    program->state = PROGRAM_WAITING;
+    return submit_program(run, index, error);
+}
+
+void run_drop(st_run *run, run_candidate *candidate)
+{
+    if (candidate->unclassed || candidate->stage == STAGE_DONE)
+        return;
+    run_program *program = &run->programs[run->classes[candidate->class_index].program];
+    candidate->unclassed = true; // wanted again it is looked up again
+    if (program->state != PROGRAM_WAITING || program->class_count != 1 ||
+        !st_pool_drop(run->pool, (uint64_t)program->serial))
+        return;
+    program->state = PROGRAM_DROPPED;
+    run->programs_pending--;
+}
+
 // One program each: what a strategy asks for is compiled at once, by as many processes as there are.
 st_code run_want(st_run *run, run_candidate *candidate, st_error *error)
 {
     if (!candidate->unclassed)
         return ST_OK;
     st_code code = classify(run, candidate, error);
-    if (code != ST_OK || candidate->class_index < run->class_count) {
-        candidate->unclassed = code != ST_OK;
+    if (code != ST_OK)
         return code;
+    if (candidate->class_index < run->class_count) {
+        candidate->unclassed = false;
+        return want_again(run, candidate->class_index, error);
     }
     run_class *classes = st_realloc(run->classes, (run->class_count + 1) * sizeof *classes);
     if (!classes)
@@ -316,6 +366,12 @@ static run_program *program_of(st_run *run, const st_compiled *compiled)
 static st_code take(st_run *run, st_compiled *compiled, st_error *error)
 {
     run_program *program = program_of(run, compiled);
+    if (compiled->id >= JOB_REFERENCE) {
+        size_t own = compiled->id == JOB_REFERENCE;
+        run->own[own].compiled = *compiled;
+        run->own[own].there = true;
+        return ST_OK;
+    }
     if (!program) {
         st_compiled_release(compiled);
         return ST_OK;
@@ -340,8 +396,18 @@ static st_code take(st_run *run, st_compiled *compiled, st_error *error)
     return ST_OK;
 }
 
+bool run_is_compiled(const st_run *run, const run_candidate *candidate)
+{
+    run_program_state state = candidate->unclassed ? PROGRAM_DROPPED
+                                                   : run->programs[run->classes[candidate->class_index].program].state;
+    return state == PROGRAM_READY || state == PROGRAM_FAILED;
+}
+
 st_code run_await(st_run *run, size_t class_index, st_error *error)
 {
+    st_code wanted = want_again(run, class_index, error);
+    if (wanted != ST_OK)
+        return wanted;
     // A program that is split moves: found anew each time.
     while (run->programs[run->classes[class_index].program].state == PROGRAM_WAITING) {
         if (run_interrupted(run))

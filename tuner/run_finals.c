@@ -237,10 +237,10 @@ static size_t distance_from_default(const st_run *run, const st_config *config)
     return distance;
 }
 
-// Of the launch that takes most: the first may only empty a counter.
+// Of the kernel that takes most. A resumed candidate that was not loaded again tells its main one's.
 static int registers_of(const run_candidate *candidate)
 {
-    return candidate->most_registers > 0 ? candidate->most_registers : candidate->first.registers;
+    return candidate->most_registers > 0 ? candidate->most_registers : candidate->main.registers;
 }
 
 // Simplest first: fewest registers, nearest the default, fastest.

@@ -19,7 +19,12 @@ typedef struct run_class {
     size_t in_program; // index among the program's configurations
 } run_class;
 
-typedef enum run_program_state { PROGRAM_WAITING, PROGRAM_READY, PROGRAM_FAILED } run_program_state;
+typedef enum run_program_state {
+    PROGRAM_WAITING,
+    PROGRAM_READY,
+    PROGRAM_FAILED,
+    PROGRAM_DROPPED, // taken back; whoever wants it submits it again
+} run_program_state;
 typedef struct run_program {
     size_t *classes; size_t class_count;
     run_program_state state;
@@ -54,8 +59,8 @@ typedef struct run_candidate {
     unsigned generation;
     int given_blocks;          // BLOCKS_PER_SM that its plan is made with; 0: as the loaded code says
     st_plan_kernels kernels;
-    st_loaded_kernel first;    // facts of the first launch
-    uint32_t first_block, first_smem;
+    st_loaded_kernel main;     // facts of the main kernel (st_plan_main_kernel); local_bytes are the most of any
+    uint32_t main_block, main_smem;
     int most_registers;        // of any launch; 0: not loaded by this process
     run_series series[CACHES];
     double screen_ns;          // median of the first look, cold; NaN: none. What strategies go by
@@ -96,6 +101,8 @@ typedef struct st_run {
     st_link *timing, *profiling;
     double read_gbs, copy_gbs;  // measured speed of the memory; NaN unknown
     const struct run_problem *profiling_at; // where the profile worker stands; NULL: nowhere
+    bool profiler_begun;        // ahead of its first use; it may be opening still
+    bool profiler_awaited;      // it is not any more
     st_pool *pool;
     void *support; size_t support_bytes;
     char arch[16], compiler[48];
@@ -106,8 +113,11 @@ typedef struct st_run {
     run_program *programs; size_t program_count;
     size_t programs_pending;
     int64_t serials;
-    st_compiled reference;     // of the group at hand
+    st_compiled reference;     // of the group at hand; compiled when the group is ready
     bool has_reference;
+    bool group_begun;          // the next group is, ahead of its turn
+    // Results of jobs that are not candidates' programs, until they are waited for: the support module's, a reference's.
+    struct { st_compiled compiled; bool there; } own[2];
     char **reference_lowered;
     run_problem *problems;
     double started;
@@ -140,7 +150,11 @@ typedef struct st_run {
 } st_run;
 
 bool run_interrupted(const st_run *run);
-st_code run_open(st_run *run, st_error *error); // the device and its lock, the compile pool, the support module
+// The device and its lock, and the compile pool, which is given the support module; then that is waited for. Between
+// the two more can be submitted, but nothing asked of the device.
+st_code run_open_device(st_run *run, st_error *error);
+st_code run_open_support(st_run *run, st_error *error);
+st_code run_open(st_run *run, st_error *error); // both
 void run_close(st_run *run);                    // everything of the run
 
 // --- run_progress.c: what people are told of the run, and the timeline
@@ -163,11 +177,17 @@ void run_trace_compiled(st_run *run, const run_program *program, const char *wha
 st_code run_add_program(st_run *run, const st_compile_job *job, size_t *class_index, st_error *error);
 // The same, compiled already: takes `compiled` over.
 st_code run_add_compiled(st_run *run, st_compiled *compiled, size_t *class_index, st_error *error);
-st_code run_compile_begin(st_run *run, st_error *error);  // support module; opens the pool
-st_code run_group_compile(st_run *run, st_error *error);  // classes and programs of the group; submits
+st_code run_compile_begin(st_run *run, st_error *error);  // opens the pool, submits the support module
+st_code run_compile_support(st_run *run, st_error *error); // waits for it
+st_code run_group_begin(st_run *run, st_error *error);    // reference, classes and programs of the group; submits
+st_code run_group_ready(st_run *run, st_error *error);    // waits for the reference
+st_code run_group_compile(st_run *run, st_error *error);  // both
 void run_group_release(st_run *run);
 // The class of a candidate that is unclassed, and its program, which is submitted when it is a new one.
 st_code run_want(st_run *run, run_candidate *candidate, st_error *error);
+// A candidate that is not wanted any more: its program is not compiled, unless that has begun or others need it.
+void run_drop(st_run *run, run_candidate *candidate);
+bool run_is_compiled(const st_run *run, const run_candidate *candidate); // or failed to
 // Takes what the pool has; waits up to `seconds` for something.
 st_code run_pump(st_run *run, double seconds, st_error *error);
 // Waits until the program of a class is compiled, or failed to.
@@ -181,6 +201,9 @@ st_code run_set_problem(st_run *run, st_link *link, const st_problem *problem, u
 st_code run_load(st_run *run, st_link *link, const st_problem *problem, run_candidate *candidate,
                  int64_t id, char **detail, st_error *error);
 st_code run_unload(st_run *run, st_link *link, run_candidate *candidate, int64_t id, st_error *error);
+// What the compiler says of a candidate whose program is compiled, before anything is loaded; NaN: unknown.
+st_code run_foresee(st_run *run, const st_problem *problem, run_candidate *candidate, st_search_facts *out,
+                    st_error *error);
 // One verification; sets stage and outcome (wrong, launch, crash, timeout) on failure, with *detail.
 st_code run_verify(st_run *run, const st_problem *problem, run_candidate *candidate, int64_t id,
                    st_data data, uint64_t rotation, char **detail, st_error *error);
@@ -207,11 +230,18 @@ size_t run_best_rival(const st_run *run, const run_problem *problem, int cache, 
 
 // --- run_screen.c
 st_code run_screen(st_run *run, run_problem *problem, st_error *error);
-// The same of some, whose programs are waited for; *number: of the chunk, counts up; *waited: seconds for programs.
-st_code run_screen_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, uint64_t *number,
-                        double *waited, st_error *error);
+// The same of those among some that are to be tried and are compiled, or failed to; at most a few, so that what is
+// known is known soon. *tried: how many that were. `number`: of the chunk.
+st_code run_screen_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, uint64_t number,
+                        size_t *tried, st_error *error);
+// Why a problem's candidates end by a budget of time, of which this was spent, or by one of the memory's limit; NULL: they
+// do not. The words may be `words`.
+const char *run_budget_ends(const st_run *run, const run_problem *problem, double spent, double best_ns, char *words,
+                            size_t capacity);
 // --- run_search.c: the same in the order of a strategy that is adaptive
 st_code run_search(st_run *run, run_problem *problem, st_error *error);
+// What it would most likely ask for first by what is known now is compiled while other things are done.
+st_code run_search_ahead(st_run *run, run_problem *problem, st_error *error);
 // Without references: keeps the default's outputs for these data, unless they are kept. ST_NOTHING: it fails.
 st_code run_capture_default(st_run *run, run_problem *problem, st_data data, uint64_t rotation, st_error *error);
 // One series of samples that was taken and is not stored yet.
@@ -238,6 +268,10 @@ st_code run_profile(st_run *run, run_problem *problem, st_error *error); // of t
 // Of any, while others are still to be timed: what the timing worker holds stays.
 st_code run_profile_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, st_error *error);
 bool run_profiling_wanted(const st_run *run);
+// A run whose strategy wants profiles in between starts the profile worker while programs compile. Before anything is
+// timed it must be awaited: opening a context disturbs times.
+void run_profiler_start(st_run *run);
+st_code run_profiler_await(st_run *run, st_error *error);
 // The profile worker at this problem; *able false when there are no counters to be had.
 st_code run_profiler_begin(st_run *run, run_problem *problem, bool *able, st_error *error);
 st_code run_profiler_stumbled(st_run *run, const run_problem *problem, const st_error *why, st_error *error);
@@ -258,7 +292,7 @@ st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *ca
 st_code run_store_taken(st_run *run, const run_candidate *candidate, const char *phase, int round,
                         const run_taken *taken, st_error *error);
 st_code run_store_end(st_run *run, bool finished, st_error *error);
-// Resident warps of the first launch as a share of what an SM holds; NaN unknown.
+// Resident warps of the main kernel as a share of what an SM holds; NaN unknown.
 double run_occupancy(const st_run *run, const run_candidate *candidate);
 st_code run_resume(st_run *run, st_error *error); // marks candidates that the session has already
 

@@ -3,7 +3,8 @@
 // the search asks for in between. Invariants: 1. counters that cannot be had are said once and stored as nothing;
 // 2. a profile that fails costs its candidate's profile only; 3. between two calls the profile worker holds no
 // candidate, and what the timing worker holds of a candidate is as it was; 4. nothing is timed while something is
-// profiled: both workers are asked by this thread, one after the other.
+// profiled: both workers are asked by this thread, one after the other; 5. nothing is timed while the profile worker
+// opens the device: who starts it ahead of its first use awaits it before the first sample.
 #include "cupti/counters.h"
 #include "tuner/base/clock.h"
 #include "tuner/base/json.h"
@@ -66,6 +67,43 @@ st_code run_profiler_stumbled(st_run *run, const run_problem *problem, const st_
     return run_counters_gone(run, why, error);
 }
 
+static st_link_options profiler_options(const st_run *run)
+{
+    return (st_link_options){.backend = run->options->backend,
+                             .ordinal = run->options->ordinal,
+                             .profiles = true,
+                             .support = run->support,
+                             .support_bytes = run->support_bytes,
+                             .program = run->options->program,
+                             .trace = &run->link_trace};
+}
+
+void run_profiler_start(st_run *run)
+{
+    const st_strategy_row *row = run->options->strategy ? st_strategy_find(run->options->strategy) : NULL;
+    if (run->profiling || run->profiler_begun || !row || !st_strategy_profiles(row) || !run_profiling_wanted(run))
+        return;
+    st_link_options options = profiler_options(run);
+    options.warm = true;
+    run->profiler_begun = true;
+    if (st_link_begin(&options, &run->profiling, NULL) != ST_OK)
+        run->profiling = NULL; // the first profile says why
+}
+
+st_code run_profiler_await(st_run *run, st_error *error)
+{
+    if (!run->profiling || run->profiler_awaited)
+        return ST_OK;
+    st_error why = {0};
+    run->profiler_awaited = true;
+    // It may have been begun before the support module was there.
+    if (st_link_support(run->profiling, run->support, run->support_bytes, &why) == ST_OK)
+        return ST_OK;
+    st_link_close(run->profiling);
+    run->profiling = NULL;
+    return run_counters_gone(run, &why, error);
+}
+
 st_code run_profiler_begin(st_run *run, run_problem *problem, bool *able, st_error *error)
 {
     bool too_big = false;
@@ -73,17 +111,14 @@ st_code run_profiler_begin(st_run *run, run_problem *problem, bool *able, st_err
     if (*able)
         return ST_OK;
     st_error why = {0};
-    if (!run->profiling) {
-        st_link_options options = {.backend = run->options->backend,
-                                   .ordinal = run->options->ordinal,
-                                   .profiles = true,
-                                   .support = run->support,
-                                   .support_bytes = run->support_bytes,
-                                   .program = run->options->program,
-                                   .trace = &run->link_trace};
-        if (st_link_open(&options, &run->profiling, &why) != ST_OK)
-            return run_counters_gone(run, &why, error);
-    }
+    st_link_options options = profiler_options(run);
+    if (run->profiling) {
+        st_code code = run_profiler_await(run, error);
+        if (code != ST_OK || !run->profiling)
+            return code;
+    } else if (st_link_open(&options, &run->profiling, &why) != ST_OK)
+        return run_counters_gone(run, &why, error);
+    run->profiler_awaited = true;
     st_code code = run_set_problem(run, run->profiling, &problem->problem, 0, &too_big, &why);
     if (code != ST_OK || too_big)
         run_note(run, "%s: no counters, the device has not the memory for a second worker", problem->text);
@@ -237,7 +272,7 @@ static st_code profile_one(st_run *run, run_problem *problem, const wanted_profi
     candidate->stage = before.stage;
     candidate->outcome = before.outcome; // trouble under the profiler says nothing about the candidate
     candidate->deterministic = before.deterministic;
-    candidate->first = before.first;
+    candidate->main = before.main;
     return code;
 }
 

@@ -10,9 +10,12 @@
 #include "tuner/run_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 48, HOPELESS = 2 };
+// FEW: where what came out decides soon whether and how it goes on: of a search, which asks for more that is compiled
+// meanwhile, and of a budget that ends near the memory's limit.
+enum { CHUNK = 48, FEW = 4, HOPELESS = 2 };
 
 // A few samples show who is hopeless; of long kernels, whose noise is small, fewer do.
 static int64_t screen_samples(const run_problem *problem)
@@ -28,17 +31,18 @@ typedef struct chunk {
 
 static bool is_waiting(const st_run *run, const run_candidate *candidate)
 {
-    return run->programs[run->classes[candidate->class_index].program].state == PROGRAM_WAITING;
+    return !run_is_compiled(run, candidate);
 }
 
 // The next candidates whose programs are compiled (or failed); none before the program of what they are
 // compared with.
 static void gather(st_run *run, run_problem *problem, bool *taken, chunk *out)
 {
+    size_t most = run->options->budget_limit > 0 ? FEW : CHUNK;
     out->count = 0;
     if (!run->has_reference && is_waiting(run, &problem->standard))
         return;
-    for (size_t i = 0; i < problem->candidate_count && out->count < CHUNK; i++) {
+    for (size_t i = 0; i < problem->candidate_count && out->count < most; i++) {
         if (taken[i])
             continue;
         if (is_waiting(run, &problem->candidates[i])) {
@@ -234,59 +238,51 @@ static st_code screen_chunk(st_run *run, run_problem *problem, chunk *these, uin
     return code;
 }
 
-static bool out_of_budget(const st_run *run, double since)
+const char *run_budget_ends(const st_run *run, const run_problem *problem, double spent, double best_ns, char *words,
+                            size_t capacity)
 {
-    return run->options->budget_seconds > 0 &&
-           st_clock_seconds() - since > run->options->budget_seconds;
+    const st_tune_options *options = run->options;
+    double limit_ns = problem->bytes / run->read_gbs;
+    if (options->budget_limit > 0 && best_ns <= limit_ns * (1 + options->budget_limit)) {
+        snprintf(words, capacity, "the best is within %.4g %% of the memory's limit", options->budget_limit * 100);
+        return words;
+    }
+    if (!(options->budget_seconds > 0 && spent > options->budget_seconds))
+        return NULL;
+    snprintf(words, capacity, "the budget of %.3g s ended", options->budget_seconds);
+    return words;
 }
 
-// Those of `indexes` that are compiled (or failed to) and not taken yet.
-static void gather_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, bool *taken, chunk *out)
+// Those of `indexes` that are to be tried and are compiled (or failed to).
+static void gather_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, chunk *out)
 {
+    // The emulated device's times hang on what ran before: there they go in their order, one by one, so that no
+    // compiler's pace decides, and two runs are alike, also when one of them was resumed.
+    bool emulated = strcmp(run->options->backend, "emu") == 0;
+    size_t most = emulated ? 1 : FEW;
     out->count = 0;
     if (!run->has_reference && is_waiting(run, &problem->standard))
         return;
-    // The emulated device's times hang on what ran before: there all that were asked for go together, so that no
-    // compiler's pace decides, and two runs are alike.
-    bool emulated = strcmp(run->options->backend, "emu") == 0;
-    for (size_t i = 0; i < count && emulated; i++)
-        if (!taken[i] && is_waiting(run, &problem->candidates[indexes[i]]))
-            return;
-    for (size_t i = 0; i < count && out->count < CHUNK; i++) {
-        bool waits = !taken[i] && is_waiting(run, &problem->candidates[indexes[i]]);
-        if (taken[i] || waits)
+    for (size_t i = 0; i < count && out->count < most; i++) {
+        const run_candidate *candidate = &problem->candidates[indexes[i]];
+        if (candidate->stage == STAGE_DONE)
             continue;
-        taken[i] = true;
+        if (is_waiting(run, candidate) && emulated)
+            return;
+        if (is_waiting(run, candidate))
+            continue;
         out->detail[out->count] = NULL;
         out->index[out->count++] = indexes[i];
     }
 }
 
-st_code run_screen_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, uint64_t *number,
-                        double *waited, st_error *error)
+st_code run_screen_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, uint64_t number,
+                        size_t *tried, st_error *error)
 {
-    bool *taken = st_calloc(count + 1, sizeof *taken);
-    st_code code = taken ? ST_OK : st_fail_memory(error, "screening");
-    for (size_t i = 0; i < count && code == ST_OK; i++)
-        code = run_want(run, &problem->candidates[indexes[i]], error);
-    for (size_t left = count; left && code == ST_OK && !run_interrupted(run);) {
-        chunk these = {.count = 0};
-        code = run_pump(run, 0, error);
-        if (code == ST_OK)
-            gather_some(run, problem, indexes, count, taken, &these);
-        if (code == ST_OK && !these.count) {
-            double start = st_clock_seconds();
-            run_progress(run, problem, "compile", problem->done, problem->candidate_count);
-            code = run_pump(run, 0.5, error);
-            *waited += st_clock_seconds() - start;
-            continue;
-        }
-        left -= these.count;
-        if (code == ST_OK)
-            code = screen_chunk(run, problem, &these, (*number)++, error);
-    }
-    st_free(taken);
-    return code;
+    chunk these;
+    gather_some(run, problem, indexes, count, &these);
+    *tried = these.count;
+    return these.count ? screen_chunk(run, problem, &these, number, error) : ST_OK;
 }
 
 st_code run_screen(st_run *run, run_problem *problem, st_error *error)
@@ -322,9 +318,12 @@ st_code run_screen(st_run *run, run_problem *problem, st_error *error)
         if (code != ST_OK || !these.count)
             break;
         code = screen_chunk(run, problem, &these, number, error);
-        if (code == ST_OK && problem->done < problem->candidate_count && out_of_budget(run, began + waited)) {
-            run_note(run, "%s: the budget of %.3g s ended with %zu of %zu candidates tried", problem->text,
-                     run->options->budget_seconds, problem->done, problem->candidate_count);
+        char words[80];
+        const char *reason = run_budget_ends(run, problem, st_clock_seconds() - began - waited, problem->best_ns[COLD],
+                                             words, sizeof words);
+        if (code == ST_OK && problem->done < problem->candidate_count && reason) {
+            run_note(run, "%s: %s with %zu of %zu candidates tried", problem->text, reason, problem->done,
+                     problem->candidate_count);
             break;
         }
     }

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Screening in the order of a strategy that looks at what came out. Invariants: 1. the strategy is told what stands in
-// the store and nothing else, batch by batch in the order in which it asked: a resumed run is told the stored answers
-// again, asks the same, and goes on where the other one stopped; 2. all of a batch is stored before the next is asked
-// for; 3. history is what was measured before this session began, and its own problems that are done; 4. a profile is
-// taken where the strategy wants one, and a resumed run takes none that the other went on without.
+// Screening in the order of a strategy that looks at what came out. Up to WINDOW configurations are pending: asked for,
+// and being compiled or waiting to be measured; after each answer the next one is asked for, so that the compilers work
+// while the device does. Invariants: 1. the strategy is told what stands in the store and nothing else, in the order in
+// which it came there: a resumed run is told the stored answers again in that order, asks the same after each, and goes
+// on where the other one stopped; 2. an answer is stored before it is told, and the stop rules and budgets are looked
+// at after each; what is measured and not told when it stops is in the store, what is not compiled is dropped; 3.
+// history is what was measured before this session began, and its own problems that are done; 4. a profile is taken
+// where the strategy wants one, before the next question, and a resumed run takes none that the other went on without;
+// 5. never more are asked for than a budget of configurations allows.
 #include "tuner/base/clock.h"
 #include "tuner/base/memory.h"
 #include "tuner/replay.h"
 #include "tuner/run_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 // One for each compile process of a usual machine. Not its number: resumed runs must ask alike.
-enum { BATCH = 16 };
+enum { WINDOW = 16 };
 
 // The candidates of a problem as a space to be searched.
 typedef struct searched {
@@ -100,7 +105,8 @@ static st_code make_space(const st_run *run, const run_problem *problem, searche
 
 static st_code look_up(st_run *run, run_problem *problem, searched *all, st_error *error)
 {
-    st_record_wish wish = {.family = run->tmpl->family, .cache = "cold", .before_ms = run->session_began_ms,
+    int64_t before_ms = run->session_began_ms ? run->session_began_ms : st_clock_unix_ms(); // it may not have begun
+    st_record_wish wish = {.family = run->tmpl->family, .cache = "cold", .before_ms = before_ms,
                            .also_session = run->result->session_id, .hardware_only = true, .nearest_to = problem->text,
                            .device = run->device.name};
     st_records records = {0};
@@ -128,46 +134,117 @@ static st_code look_up(st_run *run, run_problem *problem, searched *all, st_erro
     return code;
 }
 
-// --- one batch ----------------------------------------------------------------------------------------------------
+// --- the window ---------------------------------------------------------------------------------------------------
 
 typedef struct searching {
     st_run *run;
     run_problem *problem;
     st_search *search;
-    size_t asked[BATCH], count;
-    size_t replayed;      // answers of a former process that were told
-    size_t resumed;       // how many there are
-    uint64_t number;      // of the next chunk
-    double waited;        // for programs
+    size_t pending[WINDOW], count; // in the order in which they were asked for
+    bool foreseen[WINDOW];         // what the compiler says of it was told
+    size_t replayed;               // answers of a former process that were told
+    size_t resumed;                // how many there are
+    uint64_t number;               // of the next chunk
+    double waited;                 // for programs, and for the profile worker to open
 } searching;
 
+// Fills the window up. What a former process measured needs no program.
+static st_code ask(searching *at, st_error *error)
+{
+    uint64_t budget = at->run->options->budget_candidates, asked = st_search_told(at->search) + at->count;
+    size_t most = WINDOW - at->count, count = 0;
+    if (budget && budget - asked < most)
+        most = asked < budget ? (size_t)(budget - asked) : 0;
+    st_code code = st_search_ask(at->search, most, at->pending + at->count, &count, error);
+    for (size_t i = at->count; i < at->count + count && code == ST_OK; i++) {
+        at->foreseen[i] = false;
+        if (!at->problem->candidates[at->pending[i]].resumed)
+            code = run_want(at->run, &at->problem->candidates[at->pending[i]], error);
+    }
+    at->count += count;
+    return code;
+}
+
+static void forget(searching *at, size_t place)
+{
+    at->count--;
+    memmove(&at->pending[place], &at->pending[place + 1], (at->count - place) * sizeof *at->pending);
+    memmove(&at->foreseen[place], &at->foreseen[place + 1], (at->count - place) * sizeof *at->foreseen);
+}
+
+// What is compiled and not tried yet: the strategy hears what the compiler says of it.
+static st_code foresee(searching *at, st_error *error)
+{
+    st_code code = ST_OK;
+    for (size_t i = 0; i < at->count && code == ST_OK; i++) {
+        run_candidate *candidate = &at->problem->candidates[at->pending[i]];
+        st_search_facts facts;
+        if (at->foreseen[i] || candidate->stage == STAGE_DONE || !run_is_compiled(at->run, candidate))
+            continue;
+        code = run_foresee(at->run, &at->problem->problem, candidate, &facts, error);
+        at->foreseen[i] = true;
+        if (code == ST_OK)
+            st_search_tell_facts(at->search, at->pending[i], &facts);
+    }
+    return code;
+}
+
+// Tries some that are compiled, or waits for one that is.
 static st_code measure(searching *at, st_error *error)
 {
-    size_t fresh[BATCH], count = 0;
-    for (size_t i = 0; i < at->count; i++)
-        if (!at->problem->candidates[at->asked[i]].resumed)
-            fresh[count++] = at->asked[i];
-    return count ? run_screen_some(at->run, at->problem, fresh, count, &at->number, &at->waited, error) : ST_OK;
+    size_t tried = 0;
+    st_code code = run_pump(at->run, 0, error);
+    if (code == ST_OK)
+        code = foresee(at, error);
+    double start = st_clock_seconds();
+    if (code == ST_OK)
+        code = run_profiler_await(at->run, error);
+    at->waited += st_clock_seconds() - start;
+    if (code == ST_OK)
+        code = run_screen_some(at->run, at->problem, at->pending, at->count, at->number, &tried, error);
+    at->number += tried > 0;
+    if (code != ST_OK || tried)
+        return code;
+    start = st_clock_seconds();
+    run_progress(at->run, at->problem, "compile", at->problem->done, at->problem->candidate_count);
+    code = run_pump(at->run, 0.5, error);
+    at->waited += st_clock_seconds() - start;
+    return code;
 }
+
+// --- answers ------------------------------------------------------------------------------------------------------
 
 static double known(int value)
 {
     return value < 0 ? NAN : (double)value;
 }
 
-static st_code tell(searching *at, st_error *error)
+// The place of the one to be told: of those in the store that which came there first; at->count: none is there.
+static size_t next_answer(const searching *at)
 {
-    st_code code = ST_OK;
-    for (size_t i = 0; i < at->count && code == ST_OK; i++) {
-        const run_candidate *candidate = &at->problem->candidates[at->asked[i]];
-        // By the first look alone: what a later phase found out was not known when this was decided first.
-        st_search_answer answer = {.ns = candidate->screen_ns,
-                                   .facts = {known(candidate->first.registers), known(candidate->first.local_bytes),
-                                             known(candidate->first.static_smem), run_occupancy(at->run, candidate)}};
-        at->replayed += candidate->resumed;
-        code = st_search_tell(at->search, at->asked[i], &answer, error);
+    size_t found = at->count;
+    const run_candidate *all = at->problem->candidates;
+    for (size_t i = 0; i < at->count; i++) {
+        const run_candidate *candidate = &all[at->pending[i]];
+        if (candidate->stage == STAGE_DONE && candidate->key &&
+            (found == at->count || candidate->key < all[at->pending[found]].key))
+            found = i;
     }
-    return code;
+    return found;
+}
+
+static st_code tell(searching *at, size_t place, st_error *error)
+{
+    size_t index = at->pending[place];
+    const run_candidate *candidate = &at->problem->candidates[index];
+    // By the first look alone: what a later phase found out was not known when this was decided first.
+    st_search_answer answer = {.ns = candidate->screen_ns,
+                               .facts = {known(candidate->main.registers), known(candidate->main.local_bytes),
+                                         known(candidate->main.static_smem) + candidate->main_smem,
+                                         run_occupancy(at->run, candidate)}};
+    at->replayed += candidate->resumed;
+    forget(at, place);
+    return st_search_tell(at->search, index, &answer, error);
 }
 
 static st_code advise(searching *at, size_t index, st_error *error)
@@ -195,14 +272,9 @@ static st_code advise(searching *at, size_t index, st_error *error)
     return ST_OK;
 }
 
-static st_code one_batch(searching *at, size_t most, st_error *error)
+static st_code one_answer(searching *at, size_t place, st_error *error)
 {
-    st_code code = st_search_ask(at->search, most < BATCH ? most : BATCH, at->asked, &at->count, error);
-    if (code == ST_OK && at->count)
-        code = measure(at, error);
-    if (code != ST_OK || !at->count || run_interrupted(at->run))
-        return code;
-    code = tell(at, error);
+    st_code code = tell(at, place, error);
     for (size_t wanted; code == ST_OK && !run_interrupted(at->run) &&
                         (wanted = st_search_wants_profile(at->search)) != ST_SEARCH_NONE;)
         code = advise(at, wanted, error);
@@ -220,56 +292,100 @@ static void note_end(searching *at, const char *reason)
                  problem->candidate_count, reason, says[0] ? "; " : "", says);
 }
 
+// Why it is over, or NULL. What a former process measured costs no time.
+static const char *why_it_ends(searching *at, double began, char *words, size_t capacity)
+{
+    uint64_t budget = at->run->options->budget_candidates;
+    size_t best = st_search_best(at->search);
+    double spent = at->replayed < at->resumed ? 0 : st_clock_seconds() - began - at->waited;
+    if (budget && st_search_told(at->search) >= budget)
+        return "the budget ended";
+    const char *reason = st_search_stops(at->search);
+    return reason ? reason
+                  : run_budget_ends(at->run, at->problem, spent,
+                                    best == ST_SEARCH_NONE ? NAN : at->problem->candidates[best].screen_ns, words,
+                                    capacity);
+}
+
 static st_code search_all(searching *at, double began, st_error *error)
 {
-    const st_tune_options *options = at->run->options;
     st_code code = ST_OK;
-    char budget[64];
-    snprintf(budget, sizeof budget, "the budget of %.3g s ended", options->budget_seconds);
+    char words[80];
     while (code == ST_OK && !run_interrupted(at->run)) {
-        size_t told = st_search_told(at->search), most = BATCH;
-        const char *reason = st_search_stops(at->search);
-        if (options->budget_candidates && told >= options->budget_candidates)
-            reason = "the budget ended";
-        else if (options->budget_candidates && options->budget_candidates - told < most)
-            most = (size_t)options->budget_candidates - told;
-        // What a former process measured costs nothing.
-        if (!reason && at->replayed >= at->resumed && options->budget_seconds > 0 &&
-            st_clock_seconds() - began - at->waited > options->budget_seconds)
-            reason = budget;
-        if (reason) {
-            note_end(at, reason);
-            break;
+        size_t place = next_answer(at);
+        if (place < at->count) {
+            code = one_answer(at, place, error);
+            const char *reason = code == ST_OK ? why_it_ends(at, began, words, sizeof words) : NULL;
+            if (reason) {
+                note_end(at, reason);
+                break;
+            }
+            if (code == ST_OK)
+                code = ask(at, error);
+            continue;
         }
-        code = one_batch(at, most, error);
+        if (!at->count)
+            code = ask(at, error);
         if (!at->count)
             break;
+        if (code == ST_OK)
+            code = measure(at, error);
     }
+    for (size_t i = 0; i < at->count; i++)
+        run_drop(at->run, &at->problem->candidates[at->pending[i]]);
     return code;
+}
+
+// A search over the candidates of a problem, with what history expects of them. Also on failure both are to be released.
+static st_code open_search(st_run *run, run_problem *problem, searched *all, st_search **out, st_error *error)
+{
+    st_search_options options = {.seed = run->options->seed, .limit_ns = problem->bytes / run->read_gbs};
+    st_code code = make_space(run, problem, all, error);
+    if (code == ST_OK)
+        code = look_up(run, problem, all, error);
+    options.expected = all->expected;
+    return code == ST_OK ? st_search_open(run->options->strategy, &all->space, &options, out, error) : code;
 }
 
 st_code run_search(st_run *run, run_problem *problem, st_error *error)
 {
     searched all = {.values = NULL};
     searching at = {.run = run, .problem = problem};
-    st_search_options options = {.seed = run->options->seed, .limit_ns = problem->bytes / run->read_gbs};
     for (size_t i = 0; i < problem->candidate_count; i++)
         at.resumed += problem->candidates[i].resumed;
     problem->done = at.resumed;
     run->captured.known = false;
     double began = st_clock_seconds();
     run->screen_began = began;
-    st_code code = make_space(run, problem, &all, error);
-    if (code == ST_OK)
-        code = look_up(run, problem, &all, error);
-    options.expected = all.expected;
-    if (code == ST_OK)
-        code = st_search_open(run->options->strategy, &all.space, &options, &at.search, error);
-    if (code == ST_OK)
+    st_code code = open_search(run, problem, &all, &at.search, error);
+    if (code == ST_OK) {
+        run_profiler_start(run);
         code = search_all(&at, st_clock_seconds(), error);
+    }
     run->screen_seconds += st_clock_seconds() - began - at.waited;
     run->screen_began = 0;
     st_search_close(at.search);
+    release(&all);
+    return code;
+}
+
+st_code run_search_ahead(st_run *run, run_problem *problem, st_error *error)
+{
+    const st_strategy_row *strategy = st_strategy_find(run->options->strategy);
+    if (!strategy || !strategy->adaptive || problem->won[COLD] || problem->won[WARM])
+        return ST_OK;
+    searched all = {.values = NULL};
+    st_search *search = NULL;
+    size_t asked[WINDOW], count = 0, most = WINDOW;
+    if (run->options->budget_candidates && run->options->budget_candidates < most)
+        most = (size_t)run->options->budget_candidates;
+    st_code code = open_search(run, problem, &all, &search, error);
+    if (code == ST_OK)
+        code = st_search_ask(search, most, asked, &count, error);
+    for (size_t i = 0; i < count && code == ST_OK; i++)
+        if (!problem->candidates[asked[i]].resumed)
+            code = run_want(run, &problem->candidates[asked[i]], error);
+    st_search_close(search);
     release(&all);
     return code;
 }

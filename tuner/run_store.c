@@ -35,11 +35,16 @@ static st_code prepare_device(st_run *run, st_device_row *row, st_error *error)
     snprintf(row->name, sizeof row->name, "%s", device->name);
     snprintf(row->backend, sizeof row->backend, "%s", device->backend);
     snprintf(row->pci, sizeof row->pci, "%s", device->pci);
+    st_code code = run_profiler_await(run, error);
+    if (code != ST_OK)
+        return code;
     st_trouble trouble;
     st_error why = {0};
     if (st_link_speed(run->timing, &row->read_gbs, &row->copy_gbs, &trouble, &why) != ST_OK ||
         trouble != ST_TROUBLE_NONE)
         run_note(run, "the memory's speed could not be measured: %s", why.what);
+    if (run->options->budget_limit > 0 && !(row->read_gbs > 0))
+        run_note(run, "so --budget limit ends nothing");
     run->read_gbs = row->read_gbs;
     run->copy_gbs = row->copy_gbs;
     json_t *facts = st_device_facts_encode(device);
@@ -101,6 +106,8 @@ static st_code resume_key(st_run *run, char out[ST_HASH_TEXT], st_error *error)
     st_hash_number(hash, (int64_t)options->seed);
     st_hash_number(hash, (int64_t)(options->budget_seconds * 1000));
     st_hash_number(hash, (int64_t)options->budget_candidates);
+    if (options->budget_limit > 0)
+        st_hash_number(hash, (int64_t)(options->budget_limit * 1e6));
     if (options->no_history)
         st_hash_field(hash, "no history");
     st_hash_text(hash, out);
@@ -247,10 +254,10 @@ st_code run_store_problem(st_run *run, run_problem *problem, st_error *error)
 
 double run_occupancy(const st_run *run, const run_candidate *candidate)
 {
-    if (candidate->first.blocks_per_sm < 0 || !candidate->first_block || run->device.threads_per_sm <= 0)
+    if (candidate->main.blocks_per_sm < 0 || !candidate->main_block || run->device.threads_per_sm <= 0)
         return NAN;
-    uint32_t warps = (candidate->first_block + 31) / 32;
-    return (double)warps * 32 * candidate->first.blocks_per_sm / (double)run->device.threads_per_sm;
+    uint32_t warps = (candidate->main_block + 31) / 32;
+    return (double)warps * 32 * candidate->main.blocks_per_sm / (double)run->device.threads_per_sm;
 }
 
 st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *candidate,
@@ -263,11 +270,11 @@ st_code run_store_candidate(st_run *run, run_problem *problem, run_candidate *ca
     const run_program *program = &run->programs[class->program];
     st_candidate_row row = {.session_key = run->session,
                             .problem_key = problem->key,
-                            .registers = candidate->first.registers,
-                            .local_bytes = candidate->first.local_bytes,
-                            .static_smem = candidate->first.static_smem,
-                            .dynamic_smem = candidate->kernels.count ? (int)candidate->first_smem : -1,
-                            .blocks_per_sm = candidate->first.blocks_per_sm,
+                            .registers = candidate->main.registers,
+                            .local_bytes = candidate->main.local_bytes,
+                            .static_smem = candidate->main.static_smem,
+                            .dynamic_smem = candidate->kernels.count ? (int)candidate->main_smem : -1,
+                            .blocks_per_sm = candidate->main.blocks_per_sm,
                             .occupancy = run_occupancy(run, candidate),
                             .deterministic = candidate->kernels.count ? candidate->deterministic : -1,
                             .compile_seconds = program->class_count
@@ -399,11 +406,11 @@ static st_code take_candidate(void *context, const st_candidate_row *row, const 
         candidate->outcome = (st_outcome)outcome;
         candidate->key = row->key;
         candidate->deterministic = row->deterministic == 1;
-        candidate->first = (st_loaded_kernel){row->registers, row->local_bytes, row->static_smem, -1,
+        candidate->main = (st_loaded_kernel){row->registers, row->local_bytes, row->static_smem, -1,
                                               row->blocks_per_sm};
         if (row->occupancy > 0 && row->blocks_per_sm > 0)
-            candidate->first_block = (uint32_t)lround(row->occupancy * (double)run->device.threads_per_sm / row->blocks_per_sm);
-        candidate->first_smem = row->dynamic_smem > 0 ? (uint32_t)row->dynamic_smem : 0;
+            candidate->main_block = (uint32_t)lround(row->occupancy * (double)run->device.threads_per_sm / row->blocks_per_sm);
+        candidate->main_smem = row->dynamic_smem > 0 ? (uint32_t)row->dynamic_smem : 0;
         run->result->outcomes[outcome]++;
         problem->outcomes[outcome]++;
         run->result->resumed_candidates++;

@@ -49,10 +49,10 @@ st_code run_view(st_run *run, run_problem *problem, size_t index, st_profile_vie
     st_view_init(out);
     if (candidate->key)
         code = st_store_counters_of(run->store, candidate->key, take_counter, out, error);
-    out->registers = known(candidate->first.registers);
-    out->local_bytes = known(candidate->first.local_bytes);
-    out->static_smem = known(candidate->first.static_smem);
-    out->blocks_per_sm = known(candidate->first.blocks_per_sm);
+    out->registers = known(candidate->main.registers);
+    out->local_bytes = known(candidate->main.local_bytes);
+    out->static_smem = known(candidate->main.static_smem);
+    out->blocks_per_sm = known(candidate->main.blocks_per_sm);
     out->occupancy = run_occupancy(run, candidate);
     out->ns = candidate->series[COLD].median_ns;
     out->best_ns = problem->best_ns[COLD];

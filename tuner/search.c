@@ -227,6 +227,12 @@ st_code st_search_tell(st_search *search, size_t index, const st_search_answer *
     return search->strategy->told ? search->strategy->told(search, index, error) : ST_OK;
 }
 
+void st_search_tell_facts(st_search *search, size_t index, const st_search_facts *facts)
+{
+    if (index < search->space->count && search->mark[index] == ST_ASKED)
+        search->facts[index] = *facts;
+}
+
 size_t st_search_wants_profile(const st_search *search)
 {
     return search->strategy->wants_profile ? search->strategy->wants_profile(search) : ST_SEARCH_NONE;
@@ -252,7 +258,8 @@ const char *st_search_stops(const st_search *search)
 {
     if (search->told_count == search->space->count)
         return "every configuration was tried";
-    return search->strategy->stops ? search->strategy->stops(search) : NULL;
+    bool small = search->space->count <= ST_SEARCH_SMALL;
+    return search->strategy->stops && !small ? search->strategy->stops(search) : NULL;
 }
 
 const char *st_search_says(st_search *search)

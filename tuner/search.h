@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Search strategies over the configurations of one problem: ask which to try next, tell what came out. Promise:
-// the same space, options and answers give the same questions, so a run that is resumed and told what the store
-// has asks alike; nothing is asked twice; every configuration is asked in the end; a strategy knows of a
-// configuration only what it was told.
+// the same space, options, questions and answers in the same order give the same next question, so a run that is
+// resumed and told what the store has asks alike; nothing is asked twice; every configuration is asked in the end; a
+// strategy knows of a configuration only what it was told.
+//
+// A window: some are asked for at once, and after each answer another one, while the others are pending (asked and
+// not told). So what is asked can be compiled while something else is measured.
 //
 // Whether the answers come from a device or from a recorded space makes no difference: nothing here knows of either.
 #ifndef SIMTUNE_TUNER_SEARCH_H
@@ -16,7 +19,7 @@
 #include <stdint.h>
 
 #define ST_SEARCH_NONE SIZE_MAX
-enum { ST_SEARCH_PARAMETERS = 40, ST_SEARCH_ROLES = 7 };
+enum { ST_SEARCH_PARAMETERS = 40, ST_SEARCH_ROLES = 7, ST_SEARCH_SMALL = 32 };
 
 // The strategies. To add one: a row in strategy.c, its functions (search_internal.h), a line in docs/search.md.
 typedef struct st_strategy_row {
@@ -29,6 +32,7 @@ const st_strategy_row *st_strategies(size_t *count); // the first is the default
 const st_strategy_row *st_strategy_find(const char *name); // NULL: there is none
 // "guided, exhaustive, random …" for messages.
 const char *st_strategy_names(void);
+bool st_strategy_profiles(const st_strategy_row *row); // may want profiles
 
 typedef struct st_search_parameter {
     const char *name;
@@ -80,11 +84,13 @@ st_code st_search_open(const char *strategy, const st_search_space *space, const
                        st_search **out, st_error *error);
 void st_search_close(st_search *search);
 
-// Up to `most` configurations to try next, in this order. Fewer when the strategy must know what came out of those
-// it asked for; 0 only while some are open, or when all were asked.
+// Up to `most` configurations to try next, in this order; those asked before may still be pending. Fewer when the
+// strategy must know what came out of those that are; 0 only while some are pending, or when all were asked.
 st_code st_search_ask(st_search *search, size_t most, size_t *out, size_t *count, st_error *error);
 // Each configuration that was asked for is told once.
 st_code st_search_tell(st_search *search, size_t index, const st_search_answer *answer, st_error *error);
+// What the compiler says of one that is pending, as soon as it does; its answer's facts take their place.
+void st_search_tell_facts(st_search *search, size_t index, const st_search_facts *facts);
 // A told configuration whose profile would help to choose what is next, or ST_SEARCH_NONE. Stands until it is told
 // (advice NULL: there is none to be had) or until the next ask.
 size_t st_search_wants_profile(const st_search *search);
@@ -92,7 +98,8 @@ void st_search_tell_profile(st_search *search, size_t index, const st_search_adv
 
 size_t st_search_told(const st_search *search);   // how many
 size_t st_search_best(const st_search *search);   // fastest so far; ST_SEARCH_NONE
-// Why going on is not worth it, or NULL. A strategy that does not know says NULL. It can be asked on all the same.
+// Why going on is not worth it, or NULL. A strategy that does not know says NULL. It can be asked on all the same. A
+// space of at most ST_SEARCH_SMALL is worth trying whole.
 const char *st_search_stops(const st_search *search);
 // What it goes by at present, for people: "model (rank correlation 0.83 of what it was not shown)". Valid until the
 // next call.

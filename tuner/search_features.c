@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configurations as numbers that can be compared: each parameter by itself, the products of those that move one
 // thing together (a role; block_size_x and block_size_y), on whose product kernels often depend, and of numbers of
-// threads the largest power of two in them, since 96 and 104 are near and not alike.
+// threads the largest power of two in them, since 96 and 104 are near and not alike. A word on which it depends what
+// other parameters can be (METHOD, ALGORITHM) weighs more than one that can be changed by itself (LOAD).
 #include "tuner/base/memory.h"
 #include "tuner/search_model.h"
 
@@ -165,6 +166,63 @@ static void fill(const st_search_space *space, const layout *plan, size_t i, st_
     }
 }
 
+// --- what a word decides -----------------------------------------------------------------------------------------------
+
+static const double decision = 6; // weight of a word that decides all others
+
+static double entropy(const size_t *counts, size_t count, size_t total)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        if (counts[i])
+            sum -= (double)counts[i] / (double)total * log((double)counts[i] / (double)total);
+    return sum;
+}
+
+// The share of parameter b's entropy that is gone once a is known, 0 … 1; `table` has room for all pairs of values and
+// for the values of both.
+static double decided(const st_search_space *space, size_t a, size_t b, size_t *table)
+{
+    size_t own = space->parameters[a].value_count, other = space->parameters[b].value_count;
+    size_t *of_a = table + own * other, *of_b = of_a + own;
+    memset(table, 0, (own * other + own + other) * sizeof *table);
+    for (size_t i = 0; i < space->count; i++) {
+        const uint16_t *values = space->values + i * space->parameter_count;
+        table[values[a] * other + values[b]]++;
+        of_a[values[a]]++;
+        of_b[values[b]]++;
+    }
+    double alone = entropy(of_b, other, space->count), both = entropy(table, own * other, space->count);
+    return alone > 0 ? (entropy(of_a, own, space->count) + alone - both) / alone : 0;
+}
+
+static st_code weigh(const st_search_space *space, const layout *plan, st_features *out, st_error *error)
+{
+    size_t words = 1, most = 1, moving = 0;
+    for (size_t p = 0; p < space->parameter_count; p++) {
+        const st_search_parameter *parameter = &space->parameters[p];
+        words = parameter->is_word && parameter->value_count > words ? parameter->value_count : words;
+        most = parameter->value_count > most ? parameter->value_count : most;
+        moving += plan->moves[p];
+        out->parameter_weight[p] = 1;
+    }
+    for (size_t f = 0; f < out->width; f++)
+        out->weight[f] = 1;
+    size_t *table = st_malloc((words * most + words + most) * sizeof *table);
+    if (!table)
+        return st_fail_memory(error, "preparing a model");
+    for (size_t a = 0; a < space->parameter_count; a++) {
+        if (!plan->moves[a] || !space->parameters[a].is_word)
+            continue;
+        for (size_t b = 0; b < space->parameter_count; b++)
+            if (b != a && plan->moves[b])
+                out->parameter_weight[a] += decision * decided(space, a, b, table) / (double)(moving - 1);
+        out->weight[plan->own[a]] = out->parameter_weight[a];
+    }
+    st_free(table);
+    return ST_OK;
+}
+
 st_code st_features_make(const st_search_space *space, st_features *out, st_error *error)
 {
     *out = (st_features){.count = space->count};
@@ -184,8 +242,11 @@ st_code st_features_make(const st_search_space *space, st_features *out, st_erro
         if (!out->is_word[f])
             scale(out, f);
     fill_roles(space, plan->moves, plan->own, out);
+    st_code code = weigh(space, plan, out, error);
+    if (code != ST_OK)
+        st_features_release(out);
     st_free(plan);
-    return ST_OK;
+    return code;
 }
 
 void st_features_release(st_features *features)

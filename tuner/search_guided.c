@@ -226,7 +226,7 @@ static double chance(const guided *at, size_t row)
 
 static double expected_improvement(double mean, double deviation)
 {
-    double u = -mean / deviation; // the best is at 0
+    double u = -mean / deviation; // over the incumbent, which is at 0
     if (u < -8)
         return 0;
     return -mean * 0.5 * erfc(-u * 0.7071067811865476) + deviation * exp(-u * u / 2) * 0.3989422804014327;
@@ -257,30 +257,52 @@ static bool mark_near(st_search *search, guided *at)
     return any;
 }
 
-static size_t most_promising(st_search *search, guided *at, double *believed)
+// The best of what was told, by the model: the fastest answer of many is one whose noise was lucky.
+static double incumbent_of(const st_search *search, const guided *at)
 {
-    size_t best = ST_SEARCH_NONE;
-    double most = -1;
-    bool only_near = search->asked_count >= NEAR_FROM && search->asked_count % 2 == 0 && mark_near(search, at);
+    double incumbent = INFINITY;
     for (size_t row = 0; row < at->row_count; row++) {
         size_t index = at->rows[row];
-        if (search->mark[index] != ST_FRESH || (only_near && !at->near[index]))
+        if (search->mark[index] == ST_TOLD && !isnan(search->ns[index]))
+            incumbent = fmin(incumbent, at->mean[row] + at->offset[index]);
+    }
+    return isinf(incumbent) ? 0 : fmax(incumbent, 0);
+}
+
+// The greatest expected improvement; every other time from NEAR_FROM on, of what lies near the fastest the one that is
+// believed fastest (a model that is smooth thinks itself sure where it misses a peak).
+static size_t most_promising(st_search *search, guided *at, double *believed)
+{
+    bool look_near = search->asked_count >= NEAR_FROM && search->asked_count % 2 == 0 && mark_near(search, at);
+    double incumbent = incumbent_of(search, at), fastest = INFINITY, near_mean = NAN;
+    size_t best = ST_SEARCH_NONE, near = ST_SEARCH_NONE;
+    at->gain = -1;
+    for (size_t row = 0; row < at->row_count; row++) {
+        size_t index = at->rows[row];
+        if (search->mark[index] != ST_FRESH)
             continue;
-        double value = chance(at, row) * expected_improvement(at->mean[row] + at->offset[index], explored * at->deviation[row]);
-        if (value > most) {
-            most = value;
+        double mean = at->mean[row] + at->offset[index];
+        double gain = chance(at, row) * expected_improvement(mean - incumbent, explored * at->deviation[row]);
+        if (gain > at->gain) {
+            at->gain = gain;
             best = index;
             *believed = at->mean[row];
         }
+        if (look_near && at->near[index] && mean < fastest) {
+            fastest = mean;
+            near = index;
+            near_mean = at->mean[row];
+        }
     }
-    if (!only_near || most > at->gain)
-        at->gain = most;
-    return best;
+    if (near == ST_SEARCH_NONE)
+        return best;
+    *believed = near_mean;
+    return near;
 }
 
 // --- without the model --------------------------------------------------------------------------------------------
 
-// Of some fresh ones that whose values were shown least, and which history expects most of.
+// Of some fresh ones that whose values were shown least, those of weight first, and which history expects most of.
 static size_t least_shown(st_search *search, guided *at)
 {
     enum { LOOKED_AT = 300 };
@@ -293,7 +315,8 @@ static size_t least_shown(st_search *search, guided *at)
         seen++;
         double value = -10 * at->offset[index];
         for (size_t p = 0; p < search->space->parameter_count; p++)
-            value += 1 / (1.0 + (double)at->shown[p * at->value_most + st_search_values(search, index)[p]]);
+            value += at->features.parameter_weight[p] /
+                     (1.0 + (double)at->shown[p * at->value_most + st_search_values(search, index)[p]]);
         if (value > most) {
             most = value;
             best = index;

@@ -28,7 +28,7 @@ struct st_search {
     st_random random;
     unsigned char *mark;   // [count]: ST_FRESH …
     double *ns;            // [count]: NaN until told, and of what failed
-    st_search_facts *facts;// [count]
+    st_search_facts *facts;// [count]: NaN until known, of pending ones perhaps
     size_t asked_count, told_count, failed_count;
     size_t best;           // fastest told; ST_SEARCH_NONE
     size_t *order;         // a random order of all, the default first

@@ -24,15 +24,15 @@ double st_kernel_distance(const st_features *features, size_t a, size_t b, size_
     return features->is_word[feature] && delta > 0 ? 1 : delta;
 }
 
-static double middle(const st_model *model)
+double st_relevance_usual(const st_features *features, size_t feature)
 {
-    return ST_RELEVANCE_MIDDLE / (double)model->features->width;
+    return ST_RELEVANCE_MIDDLE / (double)features->width * features->weight[feature];
 }
 
 st_kernel st_kernel_of(const st_model *model)
 {
     st_kernel k = {.width = model->features->width, .noise = exp(model->noise)};
-    k.share = 1 / ((double)k.width * middle(model));
+    k.share = 1 / ST_RELEVANCE_MIDDLE;
     for (size_t f = 0; f < k.width; f++)
         k.r[f] = exp(model->relevance[f]);
     return k;
@@ -76,7 +76,7 @@ st_code st_model_open(const st_features *features, const size_t *rows, size_t ro
     model->rows = rows;
     model->row_count = row_count;
     for (size_t f = 0; f < features->width; f++)
-        model->relevance[f] = log(middle(model));
+        model->relevance[f] = log(st_relevance_usual(features, f));
     model->noise = log(ST_NOISE_MIDDLE);
     model->variance = st_malloc((row_count + 1) * sizeof *model->variance);
     model->scratch = st_malloc((row_count + 1) * sizeof *model->scratch);

@@ -13,6 +13,9 @@ typedef struct st_features {
     size_t count, width;
     float *x;                        // [count][width]
     bool is_word[ST_FEATURES_MOST];
+    // What it usually matters over the others, of features and of parameters: 1, more for a word that decides which
+    // values others can have, since it chooses an algorithm.
+    double weight[ST_FEATURES_MOST], parameter_weight[ST_SEARCH_PARAMETERS];
     // Where each configuration stands for each role: the mean of its numbers, 0 … 1; [count][ST_SEARCH_ROLES].
     float *roles;
     bool has_role[ST_SEARCH_ROLES];        // some number moves it

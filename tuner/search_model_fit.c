@@ -175,7 +175,7 @@ static bool evaluate(fitting *all, const st_kernel *k, double *variance)
 static void gradient(const st_model *model, const fitting *all, const st_kernel *k, double variance, double *out)
 {
     size_t n = all->count, width = all->width, pair = 0;
-    double middle = log(ST_RELEVANCE_MIDDLE / (double)width), noise = 0, own = 0;
+    double noise = 0, own = 0;
     memset(out, 0, (width + 1) * sizeof *out);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < i; j++, pair++) {
@@ -194,7 +194,7 @@ static void gradient(const st_model *model, const fitting *all, const st_kernel 
     }
     for (size_t f = 0; f < width; f++) {
         out[f] = (out[f] + own) * k->r[f];
-        out[f] -= (model->relevance[f] - middle) / (ST_RELEVANCE_SPREAD * ST_RELEVANCE_SPREAD);
+        out[f] -= (model->relevance[f] - log(st_relevance_usual(model->features, f))) / (ST_RELEVANCE_SPREAD * ST_RELEVANCE_SPREAD);
     }
     out[width] = noise * k->noise - (model->noise - log(ST_NOISE_MIDDLE)) / (ST_NOISE_SPREAD * ST_NOISE_SPREAD);
 }
@@ -214,7 +214,6 @@ st_code st_model_fit(st_model *model, const double *z, st_error *error)
     fitting all = {0};
     double slope[ST_FEATURES_MOST + 1], step[ST_FEATURES_MOST + 1], before[ST_FEATURES_MOST + 1] = {0};
     st_code code = prepare(model, z, &all, error);
-    double middle = log(ST_RELEVANCE_MIDDLE / (double)model->features->width);
     for (size_t f = 0; f <= model->features->width; f++)
         step[f] = 0.3;
     for (int at = 0; at < FIT_STEPS && code == ST_OK && all.count > 2; at++) {
@@ -223,8 +222,10 @@ st_code st_model_fit(st_model *model, const double *z, st_error *error)
         if (!evaluate(&all, &k, &variance))
             break;
         gradient(model, &all, &k, variance, slope);
-        for (size_t f = 0; f < all.width; f++)
-            model->relevance[f] = climb(model->relevance[f], slope[f], &step[f], &before[f], middle - 4, middle + 4);
+        for (size_t f = 0; f < all.width; f++) {
+            double usual = log(st_relevance_usual(model->features, f));
+            model->relevance[f] = climb(model->relevance[f], slope[f], &step[f], &before[f], usual - 4, usual + 4);
+        }
         model->noise = climb(model->noise, slope[all.width], &step[all.width], &before[all.width],
                              log(ST_NOISE_LEAST), 0);
     }

@@ -6,7 +6,7 @@
 #include "tuner/search_model.h"
 
 // Relevances and noise are chosen by the likelihood; these say what they usually are: the logarithm of a relevance
-// spreads around that of middle / features, the logarithm of the noise's variance around its own.
+// spreads around that of middle / features × the feature's weight, the logarithm of the noise's variance around its own.
 #define ST_RELEVANCE_MIDDLE 6.0
 #define ST_RELEVANCE_SPREAD 1.0
 #define ST_NOISE_MIDDLE 3e-3
@@ -33,6 +33,7 @@ typedef struct st_kernel {
     double noise;
     size_t width;
 } st_kernel;
+double st_relevance_usual(const st_features *features, size_t feature);
 st_kernel st_kernel_of(const st_model *model);
 double st_kernel_own(const st_kernel *kernel); // of a configuration with itself, without noise
 double st_kernel_value(const st_features *features, const st_kernel *kernel, size_t a, size_t b);

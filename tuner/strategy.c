@@ -31,6 +31,11 @@ const st_strategy_row *st_strategy_find(const char *name)
     return NULL;
 }
 
+bool st_strategy_profiles(const st_strategy_row *row)
+{
+    return row->operations->wants_profile != NULL;
+}
+
 const char *st_strategy_names(void)
 {
     return "there are guided, exhaustive, random, local, genetic and anneal";

@@ -42,7 +42,7 @@ static void add_side(verifying *it, size_t item, st_verify_side_kind kind, const
     run_problem *problem = &it->run.problems[item];
     item_sides *sides = &it->sides[item];
     run_candidate *candidate = &problem->candidates[problem->candidate_count];
-    *candidate = (run_candidate){.config = *config, .outcome = ST_OUTCOME_SKIPPED, .first = {-1, -1, -1, -1, -1}};
+    *candidate = (run_candidate){.config = *config, .outcome = ST_OUTCOME_SKIPPED, .main = {-1, -1, -1, -1, -1}};
     candidate->series[COLD].median_ns = candidate->series[WARM].median_ns = NAN;
     sides->present[kind] = true;
     sides->candidate[kind] = problem->candidate_count++;
@@ -103,7 +103,7 @@ static st_code open_problems(verifying *it, st_error *error)
         if (!problem->text || !problem->candidates)
             return st_fail_memory(error, "preparing problems");
         st_config_default(it->options->tmpl, &problem->standard.config);
-        problem->standard.first = (st_loaded_kernel){-1, -1, -1, -1, -1};
+        problem->standard.main = (st_loaded_kernel){-1, -1, -1, -1, -1};
         add_template_sides(it, i);
     }
     return ST_OK;
@@ -299,9 +299,9 @@ static st_code race(verifying *it, size_t i, double **samples, size_t *order, si
 static void add_facts(const verifying *it, const run_candidate *candidate, st_verify_side *side)
 {
     const run_program *program = &it->run.programs[it->run.classes[candidate->class_index].program];
-    side->registers = candidate->first.registers;
-    side->local_bytes = candidate->first.local_bytes;
-    side->blocks_per_sm = candidate->first.blocks_per_sm;
+    side->registers = candidate->main.registers;
+    side->local_bytes = candidate->main.local_bytes;
+    side->blocks_per_sm = candidate->main.blocks_per_sm;
     side->spill_bytes = -1;
     snprintf(side->compiler, sizeof side->compiler, "%s", program->compiled.compiler);
     for (size_t i = 0; i < candidate->kernels.count; i++) {

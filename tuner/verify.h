@@ -36,7 +36,7 @@ typedef struct st_verify_side {
     double median_ns;            // NaN: not timed
     int registers;               // most of the kernels that it launches; -1 unknown
     int spill_bytes;             // of all of them, as the assembler says; -1 unknown
-    int local_bytes, blocks_per_sm; // of the first launch, as the device says; -1 unknown
+    int local_bytes, blocks_per_sm; // of the main kernel (local bytes: the most of any), as the device says; -1 unknown
 } st_verify_side;
 
 typedef struct st_verify_result {

@@ -38,9 +38,9 @@ class Spaces(unittest.TestCase):
         cls.spaces = replay("--strategy", ",".join(("guided", "random", *OTHERS)))
 
     def test_all_are_there(self):
-        self.assertEqual(len(self.spaces), 13)
+        self.assertEqual(len(self.spaces), 16)
         self.assertEqual({s["family"] for s in self.spaces},
-                         {"reduce", "scan", "compact", "segreduce", "fma_chain", "special"})
+                         {"reduce", "scan", "compact", "segreduce", "fma_chain", "special", "particles"})
         for space in self.spaces:  # what failed has no profile, all else has
             self.assertEqual(space["profiled"] + space["failed"], space["configurations"], space["problem"])
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simtune tune. Three ways: measure on the GPU at hand; without one, from recorded history (DESIGN.md §10);
-// --dry-run says what would be done.
+// simtune tune. Three ways: measure on the GPU at hand; without one, from recorded history (tune_history.c); --dry-run
+// says what would be done.
 #include "reports/format.h"
 #include "reports/summary.h"
 #include "tuner/base/clock.h"
@@ -9,7 +9,7 @@
 #include "tuner/base/paths.h"
 #include "tuner/cli/cli_answers.h"
 #include "tuner/cli/live_view.h"
-#include "tuner/cli/tune_options.h"
+#include "tuner/cli/tune_history.h"
 #include "tuner/cli/vary_table.h"
 #include "tuner/publish.h"
 
@@ -28,6 +28,9 @@ static double forecast_seconds(const st_tune_words *words, size_t compiles, size
     return (double)compiles * 0.09 / 8 + screen + 1.9 * problems + 1;
 }
 
+// `guided` stopped after 32 to 48 configurations of each of four problems of scan on an H200.
+enum { STOPS_AFTER = 48 };
+
 static st_code print_forecast(st_cli *cli, const st_tune_words *words, const st_tune_forecast *forecast, size_t index,
                               json_t *list, st_error *error)
 {
@@ -37,8 +40,9 @@ static st_code print_forecast(st_cli *cli, const st_tune_words *words, const st_
     st_problem_text(tmpl, &words->problems[index], &text);
     st_code code = ST_OK;
     if (!cli->json)
-        fprintf(cli->out, "%s %s: %.0f combinations, %zu allowed, %zu to be tried, %zu to be compiled\n", tmpl->family,
-                st_text_string(&text), forecast->combinations, forecast->allowed, forecast->chosen, forecast->compiles);
+        fprintf(cli->out, "%s %s: %.0f combinations, %zu allowed, %s%zu to be tried, %s%zu to be compiled\n", tmpl->family,
+                st_text_string(&text), forecast->combinations, forecast->allowed, forecast->stops ? "at most " : "",
+                forecast->chosen, forecast->stops ? "at most " : "", forecast->compiles);
     else if (json_array_append_new(list, json_pack("{s:s, s:f, s:I, s:I, s:I}", "problem", st_text_string(&text),
                                                    "combinations", forecast->combinations, "allowed",
                                                    (json_int_t)forecast->allowed, "tried", (json_int_t)forecast->chosen,
@@ -58,9 +62,11 @@ static st_code dry_run(st_cli *cli, const st_tune_words *words, const st_cli_dev
     size_t compiles = 0, chosen = 0;
     for (size_t i = 0; i < words->problem_count && code == ST_OK; i++) {
         code = print_forecast(cli, words, &forecasts[i], i, list, error);
-        chosen += forecasts[i].chosen;
-        if (forecasts[i].compiles > compiles)
-            compiles = forecasts[i].compiles;
+        size_t most = forecasts[i].stops && words->options.budget_limit <= 0 ? STOPS_AFTER : SIZE_MAX;
+        chosen += forecasts[i].chosen < most ? forecasts[i].chosen : most;
+        size_t compiled = forecasts[i].compiles < most ? forecasts[i].compiles : most;
+        if (compiled > compiles)
+            compiles = compiled;
     }
     if (code == ST_OK && !chosen) // as the run would end
         code = st_fail(error, ST_NOTHING, "leave out a --where or a --set", "no configuration of %s is allowed for this",
@@ -74,248 +80,6 @@ static st_code dry_run(st_cli *cli, const st_tune_words *words, const st_cli_dev
         fprintf(cli->out, "about %.0f s on 8 cores; nothing was measured\n", seconds);
     json_decref(list);
     st_free(forecasts);
-    return code;
-}
-
-// --- from history ------------------------------------------------------------------------------------------------
-
-// The reference device of the shipped history: the one that measured this version of the template, with the fastest
-// memory, then by name. Its name and class stand for all cards of the kind: history comes from several.
-typedef struct reference {
-    char name[96], date[ST_DATE_TEXT], driver[32];
-    int cc, sm_count;
-    double read_gbs;
-    bool current; // this version of the template
-} reference;
-
-typedef struct looking {
-    const st_template *tmpl;
-    reference best;
-    int cc; // -1: any
-    bool found;
-} looking;
-
-static bool is_better(const looking *at, const reference *other)
-{
-    if (!at->found || other->current != at->best.current)
-        return !at->found || other->current;
-    return other->read_gbs > at->best.read_gbs ||
-           (other->read_gbs == at->best.read_gbs && strcmp(other->name, at->best.name) < 0);
-}
-
-static st_code consider(void *context, const st_answer *answer, st_error *error)
-{
-    (void)error;
-    looking *at = context;
-    if (!answer->is_winner || !st_backend_is_hardware(answer->backend) || (at->cc > 0 && answer->cc != at->cc))
-        return ST_OK;
-    reference other = {.cc = answer->cc,
-                       .sm_count = answer->sm_count,
-                       .read_gbs = isnan(answer->read_gbs) ? 0 : answer->read_gbs,
-                       .current = st_text_equal(answer->template_hash, at->tmpl->hash)};
-    snprintf(other.name, sizeof other.name, "%s", answer->device_name);
-    if (!is_better(at, &other))
-        return ST_OK;
-    at->found = true;
-    at->best = other;
-    snprintf(at->best.driver, sizeof at->best.driver, "%s", answer->driver ? answer->driver : "");
-    st_clock_date(answer->taken_ms, at->best.date);
-    return ST_OK;
-}
-
-// Keeps the choices whose type and words were asked for; sizes all serve.
-static size_t keep_asked(const st_tune_words *words, const st_template *tmpl, st_choice *choices, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool asked = false;
-        for (size_t p = 0; p < words->problem_count && !asked; p++) {
-            asked = true;
-            for (size_t x = 0; x < tmpl->axis_count; x++)
-                asked = asked && (tmpl->axes[x].kind == ST_AXIS_SIZE ||
-                                  choices[i].problem.value[x] == words->problems[p].value[x]);
-        }
-        if (asked)
-            choices[kept++] = choices[i];
-    }
-    return kept;
-}
-
-static void print_choice(st_cli *cli, const st_template *tmpl, const st_choice *choice, json_t *list)
-{
-    enum { TIME_COLUMNS = 10 };
-    st_text problem, config, time, line;
-    st_text_init(&problem);
-    st_text_init(&config);
-    st_text_init(&time);
-    st_text_init(&line);
-    st_problem_text(tmpl, &choice->problem, &problem);
-    st_config_text(tmpl, &choice->config, &config);
-    st_report_time(&time, choice->median_ns);
-    st_report_right(&line, st_text_string(&time), TIME_COLUMNS);
-    if (cli->json)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "problem", st_text_string(&problem),
-                                              "configuration", st_text_string(&config), "median_ns",
-                                              st_json_number(choice->median_ns), "speedup",
-                                              st_json_number(choice->speedup)));
-    else
-        fprintf(cli->out, "%-28s %s  %.2f x the default\n    %s\n", st_text_string(&problem), st_text_string(&line),
-                choice->speedup, st_text_string(&config));
-    st_text_release(&line);
-    st_text_release(&time);
-    st_text_release(&config);
-    st_text_release(&problem);
-}
-
-// What the winner with the largest gain is faster by, from its counters.
-static st_code add_why(st_store *store, const st_template *tmpl, const st_choice *choices, size_t count,
-                       const char *cache, st_text *why, st_error *error)
-{
-    const st_choice *best = &choices[0];
-    for (size_t i = 1; i < count; i++)
-        if (choices[i].speedup > best->speedup)
-            best = &choices[i];
-    st_text problem;
-    st_text_init(&problem);
-    st_problem_text(tmpl, &best->problem, &problem);
-    st_code code = st_summary_why(store, best->session_id, st_text_string(&problem), cache, why, error);
-    st_text_release(&problem);
-    return code;
-}
-
-static st_code history_print(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
-                             const st_choice *choices, size_t count, const char *cache, const char *path,
-                             bool changed, st_error *error)
-{
-    st_text why;
-    st_text_init(&why);
-    json_t *list = json_array();
-    if (!list)
-        return st_fail_memory(error, "printing what is known");
-    if (!cli->json)
-        fprintf(cli->out, "NOT TUNED HERE: figures of %s (sm_%d, %d SMs), driver %s, %s\n", from->name, from->cc,
-                from->sm_count, from->driver, from->date);
-    for (size_t i = 0; i < count; i++)
-        print_choice(cli, tmpl, &choices[i], list);
-    st_code code = add_why(store, tmpl, choices, count, cache, &why, error);
-    if (code == ST_OK && cli->json) {
-        json_t *all = json_pack("{s:s, s:b, s:s, s:i, s:i, s:s, s:s, s:s, s:s?, s:s, s:O}", "schema",
-                                "simtune.history/1", "tuned_here", 0, "device", from->name, "cc", from->cc,
-                                "sm_count", from->sm_count, "driver", from->driver, "date", from->date, "cache",
-                                cache, "header", path[0] ? path : NULL, "why", st_text_string(&why), "winners",
-                                list);
-        code = st_cli_print_json(cli, all, error);
-    } else if (code == ST_OK) {
-        if (path[0])
-            fprintf(cli->out, "%s %s\n", changed ? "wrote" : "unchanged:", path);
-        fprintf(cli->out, "%s", st_text_string(&why));
-    }
-    json_decref(list);
-    st_text_release(&why);
-    return code;
-}
-
-static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
-                              const st_tune_words *words, const char *cache, st_error *error)
-{
-    st_publish wanted = {.device = from->name, .cc = from->cc, .sm_count = from->sm_count, .cache = cache};
-    st_choice *choices = NULL;
-    size_t count = 0;
-    st_text path;
-    st_text_init(&path);
-    bool changed = false;
-    st_code code = st_choices_from_store(store, tmpl, &wanted, &choices, &count, NULL, NULL, error);
-    st_emit_options options = {.cache = cache, .not_tuned_here = true, .command = cli->command_line};
-    bool writes = !st_parsed_flag(cli->parsed, "no-header") && !st_parsed_flag(cli->parsed, "dry-run");
-    if (code == ST_OK) {
-        count = keep_asked(words, tmpl, choices, count);
-        if (!count)
-            code = st_fail(error, ST_NOTHING, "simtune query shows what there is; tune the rest on a GPU",
-                           "the history of %s has no winner of that type and operation", from->name);
-    }
-    if (code == ST_OK && writes)
-        code = st_header_publish(tmpl, choices, count, &options, st_parsed_text(cli->parsed, "output"), &path,
-                                 &changed, error);
-    if (code == ST_OK)
-        code = history_print(cli, tmpl, store, from, choices, count, cache, st_text_string(&path), changed, error);
-    st_text_release(&path);
-    st_free(choices);
-    return code;
-}
-
-// A header is of the first value of each axis of the data, which its callers do not know.
-static bool asks_for_data(const st_template *tmpl, const st_tune_words *words)
-{
-    for (size_t x = 0; x < tmpl->axis_count; x++)
-        for (size_t p = 0; p < words->problem_count && tmpl->axes[x].data; p++)
-            if (words->problems[p].value[x] != words->problems[0].value[x] ||
-                (tmpl->axes[x].value_count && words->problems[p].value[x] != tmpl->axes[x].values[0].number))
-                return true;
-    return false;
-}
-
-// Unknown parameters and values are refused here as on a GPU. Without a device nothing else can be judged.
-static st_code check_space_words(const st_tune_words *words, st_error *error)
-{
-    st_space *space = NULL;
-    st_error why = {0};
-    st_code code = st_space_open(words->options.tmpl, &words->problems[0], NULL, &words->options.space, &space, &why);
-    st_space_close(space);
-    if (code != ST_USAGE)
-        return ST_OK;
-    if (error)
-        *error = why;
-    return code;
-}
-
-// Without the GPU that is asked for. `cc` -1: any, so the reference device of what ships; else from what the
-// user's store and the shipped history know of that arch.
-static st_code from_history(st_cli *cli, const st_template *tmpl, const st_tune_words *words, int cc,
-                            st_error *error)
-{
-    st_store *store = NULL;
-    looking at = {.tmpl = tmpl, .cc = cc};
-    st_code named = check_space_words(words, error);
-    if (named != ST_OK)
-        return named;
-    if (words->options.space.set_count || words->options.space.vary_count || words->options.space.where_count ||
-        st_parsed_text(cli->parsed, "size") || asks_for_data(tmpl, words))
-        fprintf(cli->talk, "note: nothing is tuned without a GPU: --set, --vary, --where, --size and --axis of the data "
-                           "have no effect\n");
-    if (st_parsed_flag(cli->parsed, "dry-run"))
-        fprintf(cli->talk, "note: a dry run: without a GPU this is what a run would say; nothing is written\n");
-    const char *cache = st_parsed_flag(cli->parsed, "warm") ? "warm" : "cold";
-    st_query query = {.family = tmpl->family, .cc = cc, .sm_count = -1, .n = -1, .since_ms = -1, .cache = cache,
-                      .best = true};
-    st_code code;
-    if (cc > 0)
-        code = st_cli_store(cli, ST_STORE_READ, &store, error);
-    else { // by a rule that does not depend on the user's store; but one that was named must be sound
-        const char *path = st_parsed_text(cli->parsed, "db");
-        st_error why = {0};
-        code = path ? st_store_open(path, ST_STORE_READ, &store, &why) : ST_NOTHING;
-        st_store_close(store);
-        store = NULL;
-        if (code != ST_OK && code != ST_NOTHING) {
-            if (error)
-                *error = why;
-            return code;
-        }
-        code = st_store_open(":memory:", ST_STORE_WRITE, &store, error);
-        if (code == ST_OK)
-            code = st_cli_import_shipped(store, error);
-    }
-    if (code == ST_OK)
-        code = st_store_query(store, &query, consider, &at, error);
-    if (code == ST_OK && !at.found)
-        code = st_fail(error, ST_NOTHING,
-                       cc > 0 ? "run it on such a GPU, or emit a static choice: simtune predict FAMILY --arch ARCH"
-                              : "run it on a machine with a GPU; simtune doctor tells what is found here",
-                       "%s, and no history of %s is known%s", cc > 0 ? "such a GPU is not here" : "no GPU is here",
-                       tmpl->family, cc > 0 ? " for this arch" : "");
-    if (code == ST_OK)
-        code = history_header(cli, tmpl, store, &at.best, words, cache, error);
-    st_store_close(store);
     return code;
 }
 
@@ -371,8 +135,10 @@ static st_code summarise(st_cli *cli, const st_tune_words *words, const st_tune_
     if (code == ST_OK)
         code = cli->json ? st_summary_json(store, result->session_id, &text, error)
                          : st_summary_text(store, result->session_id, &options, &text, error);
-    if (code == ST_OK)
-        fprintf(cli->out, "%s%s", st_text_string(&text), cli->json ? "\n" : "");
+    if (code == ST_OK && cli->json)
+        fprintf(cli->out, "%s\n", st_text_string(&text));
+    else if (code == ST_OK)
+        st_cli_print(cli, cli->out, st_text_string(&text));
     st_text_release(&text);
     return code;
 }
@@ -414,8 +180,8 @@ static st_code measure(st_cli *cli, st_tune_words *words, const st_cli_device *d
         if (code != ST_OK && error)
             *error = why;
         if (result.resumed)
-            fprintf(cli->talk, "note: resumed session %.12s: %zu candidates were measured before\n", result.session_id,
-                    result.resumed_candidates);
+            fprintf(cli->talk, "note: resumed session %.12s: %zu candidate%s measured before\n", result.session_id,
+                    result.resumed_candidates, result.resumed_candidates == 1 ? " was" : "s were");
         // Also after Ctrl-C: the best so far is reported; and when all failed: what failed, with ids.
         bool some = code == ST_OK ? result.problems_done > 0
                                   : (code == ST_INTERRUPTED || code == ST_NOTHING) && result.session_id[0];
@@ -510,7 +276,7 @@ st_code st_cmd_tune(st_cli *cli, st_error *error)
             code = st_parsed_flag(cli->parsed, "dry-run") ? dry_run(cli, &words, &device, error)
                                                           : measure(cli, &words, &device, error);
         else if (code == ST_OK)
-            code = from_history(cli, tmpl, &words, cc, error);
+            code = st_tune_from_history(cli, tmpl, &words, cc, error);
     }
     st_tune_words_release(&words);
     st_template_free(tmpl);

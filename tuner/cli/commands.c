@@ -32,9 +32,10 @@ static const st_option tune_options[] = {
     {"vary", 0, "PARAM", true, "only this parameter moves; all others stay at --set or their default"},
     {"where", 'w', "EXPRESSION", true, "a further constraint on configurations"},
     {"determinism", 0, "LEVEL", false, "run_to_run or none (default: the family's guarantee)"},
-    {"strategy", 0, "NAME", false, "exhaustive (default), guided, random, local, genetic or anneal"},
+    {"strategy", 0, "NAME", false, "guided (default), exhaustive (default with --vary and emu), random, local, genetic, anneal"},
     {"no-history", 0, NULL, false, "guided starts from nothing, not from what the store knows of like problems"},
-    {"budget", 0, "BUDGET", false, "for each problem: 30s, 500 (configurations), or none (default 1.6s)"},
+    {"budget", 0, "BUDGET", false,
+     "for each problem: 30s, 500 (configurations), limit:5% (of the memory's limit), or none (default 1.6s)"},
     {"seed", 0, "NUMBER", false, "of the order of trial (default 1)"},
     {"time-limit", 0, "SECONDS", false, "that one step of a candidate may take (default 10)"},
     {"counters", 0, "WHEN", false, "auto, off, or required (exit 5 when denied)"},
@@ -116,7 +117,7 @@ static const st_option replay_options[] = {
     {"seed", 0, "NUMBER", false, "the first of them (default 1)"},
     {"problem", 0, "TEXT", false, "only this problem, as query --json has it"},
     {"cache", 0, "STATE", false, "cold or warm (default: cold where there is both)"},
-    {"batch", 0, "N", false, "so many are asked for at once, as a run on a GPU does (default 1)"},
+    {"batch", 0, "N", false, "so many are pending at once, as in a run on a GPU: 16 (default 1)"},
     {"history", 0, NULL, false, "guided starts from what the other recorded problems of the family say"},
     {"without", 0, "WHAT", true, "what guided does without: stalls, model"},
     {"chart", 0, "FILE", false, "write how near each strategy is after 1, 2, 3 … evaluations, as CSV"},
@@ -178,7 +179,7 @@ static const st_option explain_options[] = {
 
 static const st_option tour_options[] = {
     {"measure", 0, NULL, false, "measure it first, on the GPU here, and keep it in the store"},
-    {"budget", 0, "BUDGET", false, "with --measure, for each problem: 30s, 500 (configurations), or none"},
+    {"budget", 0, "BUDGET", false, "with --measure, for each problem: 30s, 500 (configurations), limit:5%, or none"},
     {0}};
 
 static const st_option help_options[] = {
@@ -280,7 +281,8 @@ const st_command st_commands[] = {
      "simtune history scan --by template --device H200 --size 16Mi --cache cold",
      history_tables, st_cmd_history},
     {"replay", "how fast each search strategy finds the best of spaces that were recorded; no GPU", "FILE|SESSION… [options]",
-     "Searches spaces of which every configuration was measured: those of a session of the store, of a history file "
+     "Searches spaces of which every configuration was measured: those of a session of the store (by the beginning of its id, "
+     "a family for its latest finished one, or latest), of a history file "
      "(.jsonl.gz), a Kernel Tuner cache file or T4 results. For each strategy: how many evaluations, and how many seconds "
      "of compiling, measuring and profiling as they were recorded, until it is within 1, 5 and 10 % of the best; median "
      "and 10 to 90 % of the seeds. Beside it what a random order expects: (n + 1) / (k + 1) for k of n that are within.",

@@ -2,7 +2,6 @@
 #include "tuner/cli/tune_options.h"
 
 #include "tuner/base/memory.h"
-#include "tuner/t1.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +65,14 @@ static st_code choose_word(const st_template *tmpl, st_axis_kind kind, const cha
     return unknown_word(tmpl, kind, word, error);
 }
 
+// Of no element nothing is measured, and the clock's noise would win.
+static st_code check_size(const st_axis *axis, int64_t value, st_error *error)
+{
+    return value > 0 || axis->data ? ST_OK
+                                   : st_fail(error, ST_USAGE, "give a size from 1 on; headers take n = 0 all the same",
+                                             "%s=0 cannot be tuned: there is nothing to measure", axis->name);
+}
+
 // "1Mi" for the first size axis, "n=1Mi" for a named one.
 static st_code choose_size(const st_template *tmpl, const char *word, chosen *some, st_error *error)
 {
@@ -79,6 +86,8 @@ static st_code choose_size(const st_template *tmpl, const char *word, chosen *so
             continue;
         if (!st_text_to_int(number, &value) || value < 0 || value > (int64_t)1 << 48)
             return st_fail(error, ST_USAGE, "write sizes like 1000, 64Ki, 16Mi or 2^24", "%s is no size", number);
+        if (check_size(axis, value, error) != ST_OK)
+            return ST_USAGE;
         if (!add_value(&some[i], value))
             return st_fail(error, ST_USAGE, "give at most 64", "too many sizes");
         some[i].expressly = true;
@@ -113,6 +122,8 @@ static st_code choose_axis_value(const st_template *tmpl, int index, const char 
     st_code code = st_axis_value(tmpl, index, word, &value, error);
     if (code == ST_OK && axis->kind == ST_AXIS_SIZE && value > (int64_t)1 << 48)
         code = st_fail(error, ST_USAGE, "write sizes like 1000, 64Ki, 16Mi or 2^24", "%s is no size", word);
+    if (code == ST_OK && axis->kind == ST_AXIS_SIZE)
+        code = check_size(axis, value, error);
     if (code == ST_OK && !add_value(to, value))
         code = st_fail(error, ST_USAGE, "give at most 64", "too many values of %s", axis->name);
     return code;
@@ -313,44 +324,6 @@ static st_code name_types(st_tune_words *out, st_error *error)
 
 // --- the other options --------------------------------------------------------------------------------------
 
-// "30s" is time, "500" a number of configurations, "none" neither.
-static st_code read_budget(st_cli *cli, st_tune_options *options, st_error *error)
-{
-    static const char remedy[] = "write 30s, or 500 (configurations), or none";
-    enum { EMULATED_CANDIDATES = 24 }; // a number, not a time: two runs try the same
-    const char *word = st_parsed_text(cli->parsed, "budget");
-    char own[32] = "";
-    if (!word && cli->parsed->word_count && st_t1_is_file(cli->parsed->words[0])) {
-        st_code code = st_t1_budget(cli->parsed->words[0], own, error);
-        if (code != ST_OK)
-            return code;
-        word = own[0] ? own : NULL;
-    }
-    options->budget_seconds = 0;
-    options->budget_candidates = 0;
-    if (!word && st_cli_wants_emulated(cli)) {
-        options->budget_candidates = EMULATED_CANDIDATES;
-        return ST_OK;
-    }
-    if (!word) {
-        options->budget_seconds = 1.6;
-        return ST_OK;
-    }
-    if (strcmp(word, "none") == 0)
-        return ST_OK;
-    char *end;
-    double number = strtod(word, &end);
-    if (end == word || !(number > 0) || number > 1e9)
-        return st_fail(error, ST_USAGE, remedy, "%s is no budget", word);
-    if (strcmp(end, "s") == 0 || strcmp(end, "min") == 0)
-        options->budget_seconds = end[0] == 'm' ? number * 60 : number;
-    else if (!*end && number == (double)(uint64_t)number)
-        options->budget_candidates = (uint64_t)number;
-    else
-        return st_fail(error, ST_USAGE, remedy, "%s is no budget", word);
-    return ST_OK;
-}
-
 static st_code read_number(st_cli *cli, const char *name, double missing, double low, double high, double *out,
                            st_error *error)
 {
@@ -375,23 +348,6 @@ static st_code read_whole(st_cli *cli, const char *name, int64_t missing, int64_
         return st_fail(error, ST_USAGE, "see --help", "--%s %s is not a whole number from %lld to %lld", name, word,
                        (long long)low, (long long)high);
     return ST_OK;
-}
-
-static st_code read_strategy(st_cli *cli, st_tune_options *options, st_error *error)
-{
-    const char *word = st_parsed_text(cli->parsed, "strategy");
-    size_t count;
-    const st_strategy_row *rows = st_strategies(&count);
-    // What ships is found by trying all that the budget allows: on recorded spaces `guided` stops by itself up to a
-    // few per cent from the best at small sizes (docs/search.md).
-    options->strategy = "exhaustive";
-    for (size_t i = 0; word && i < count; i++)
-        if (strcmp(rows[i].name, word) == 0) {
-            options->strategy = rows[i].name;
-            return ST_OK;
-        }
-    return word ? st_fail(error, ST_USAGE, st_strategy_names(), "there is no strategy %s", word)
-                : ST_OK;
 }
 
 static st_code read_determinism(st_cli *cli, const st_template *tmpl, st_tune_options *options, st_error *error)
@@ -516,7 +472,7 @@ st_code st_tune_words_read(st_cli *cli, const st_template *tmpl, st_tune_words *
     if (code == ST_OK)
         code = name_types(out, error);
     if (code == ST_OK)
-        code = read_budget(cli, options, error);
+        code = st_tune_budget_read(cli, out, error);
     if (code == ST_OK)
         code = read_whole(cli, "seed", 1, 0, INT64_MAX, &seed, error);
     if (code == ST_OK)
@@ -524,7 +480,7 @@ st_code st_tune_words_read(st_cli *cli, const st_template *tmpl, st_tune_words *
     if (code == ST_OK)
         code = read_whole(cli, "jobs", 0, 1, 256, &jobs, error);
     if (code == ST_OK)
-        code = read_strategy(cli, options, error);
+        code = st_tune_strategy_read(cli, out, error);
     if (code == ST_OK)
         code = read_determinism(cli, tmpl, options, error);
     if (code == ST_OK)

@@ -15,6 +15,9 @@ typedef struct st_tune_words {
 
 // Reads everything that can be read without a device. Refuses unknown types, words, sizes, parameters.
 st_code st_tune_words_read(st_cli *cli, const st_template *tmpl, st_tune_words *out, st_error *error);
+// Parts of it (tune_budget.c); --vary was read.
+st_code st_tune_budget_read(st_cli *cli, st_tune_words *out, st_error *error);
+st_code st_tune_strategy_read(st_cli *cli, st_tune_words *out, st_error *error);
 void st_tune_words_release(st_tune_words *words);
 
 #endif

@@ -59,6 +59,8 @@ st_code st_pool_submit(st_pool *pool, const st_compile_job *job, st_error *error
 // order of finishing. An error is not of a job (its compiler is absent, processes cannot be started): the
 // run should stop.
 st_code st_pool_next(st_pool *pool, double seconds, st_compiled *out, bool *got, st_error *error);
+// Takes back a job that no process was given yet: it is forgotten. False: it is being compiled, or it is done.
+bool st_pool_drop(st_pool *pool, uint64_t id);
 size_t st_pool_pending(const st_pool *pool);
 int st_pool_processes(const st_pool *pool);
 // A descriptor that becomes readable when st_pool_next has something to do (for poll in the caller).

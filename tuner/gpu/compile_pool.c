@@ -5,7 +5,7 @@
 //  1. Every submitted job is in exactly one place: a list (fresh, ready), one child's slots, or (as
 //  its
 //     result) the finished list; st_pool_pending counts them all. It leaves by st_pool_next, by an
-//     error that st_pool_next returns for it, or by st_pool_close.
+//     error that st_pool_next returns for it, by st_pool_drop, or by st_pool_close.
 //  2. Only the first job of a child can have started; the second waits in the socket, so that the
 //  child
 //     need not wait for us. A job is sent ahead only when it surely fits there.
@@ -387,6 +387,22 @@ st_code st_pool_next(st_pool *pool, double seconds, st_compiled *out, bool *got,
             return ST_OK;
         listen_once(pool, deadline - st_clock_seconds());
     }
+}
+
+static bool drop_from(st_job_list *list, uint64_t id) {
+    st_pool_job *before = NULL;
+    for (st_pool_job *job = list->first; job; before = job, job = job->next)
+        if (job->id == id) {
+            st_pool_job_free(st_job_list_take_after(list, before));
+            return true;
+        }
+    return false;
+}
+
+bool st_pool_drop(st_pool *pool, uint64_t id) {
+    bool dropped = drop_from(&pool->ready, id) || drop_from(&pool->fresh, id);
+    pool->pending -= dropped;
+    return dropped;
 }
 
 size_t st_pool_pending(const st_pool *pool) {

@@ -118,7 +118,7 @@ const st_driver *st_driver_get(st_error *error)
     st_library_close(&driver.library);
 
     st_machine_facts machine;
-    st_finding finding;
+    st_doctor_finding finding;
     st_machine_read(st_machine_root, &machine);
     st_code code = st_doctor_driver(&machine, &probe, &finding);
     st_fail(error, code == ST_OK ? ST_FAILED : code, finding.remedy, "%s", finding.message);

@@ -4,7 +4,9 @@
 //
 // A conversation. The worker answers each request with exactly one reply: the one after →, or
 // {"type":"failed","code":…,"what":…,"remedy":…,"lost":bool}; `lost` means that only a new worker helps.
-//   open     {backend, ordinal}                        → opened {facts, tick_ns, free_bytes, total_bytes}
+//   open     {backend, ordinal, warm}                  → opened {facts, free_bytes, total_bytes, seconds}
+//                                                        warm (may be absent): counters are made ready as well; that
+//                                                        they cannot be had is told by the first stalls or counters
 //   support  {kernels} + module                        → ready
 //   problem  {buffers, kernels, plan} + module         → ready {rotation}, or too_big {wanted, free}
 //                                                        the module is the references' and derives'; blob may be

@@ -54,6 +54,12 @@ static st_code need_profiler(st_worker *worker, st_error *error)
     return code;
 }
 
+void wk_profiler_warm(st_worker *worker)
+{
+    if (need_profiler(worker, NULL) == ST_OK && worker->profiler)
+        (void)st_profiler_warm(worker->profiler, NULL);
+}
+
 enum { LINES_MOST = 64 }; // the rest are single samples
 
 static json_t *encode_stalls(const st_stall_profile *profile, size_t lines_most)

@@ -138,6 +138,7 @@ st_code wk_speed(st_worker *worker, const st_frame *request, wk_reply *reply, st
 st_code wk_stalls(st_worker *worker, const st_frame *request, wk_reply *reply, st_error *error);
 st_code wk_counters(st_worker *worker, const st_frame *request, wk_reply *reply, st_error *error);
 void wk_profiler_close(st_worker *worker);
+void wk_profiler_warm(st_worker *worker); // what the first profile would wait for; silent when there are no counters
 // Queues the reading that leaves nothing of a problem in L2.
 st_code wk_flush_cache(st_worker *worker, st_error *error);
 // Smallest difference that the events' clock can tell, in nanoseconds.

@@ -25,6 +25,9 @@ sql history.db "UPDATE device SET backend = 'predicted', device_id = 'f000000000
 t simtune query scale --best --db history.db
 t simtune emit $DATA/scale.cu --db history.db -o predicted.h
 grep -c PREDICTED predicted.h
+t simtune tune $DATA/scale.cu --arch sm_90 --db history.db -o run
+head -1 run/simtune_scale.h
+json simtune tune $DATA/scale.cu --arch sm_90 --db history.db --no-header --json
 t simtune lock $DATA/scale.cu --db history.db -o predicted.lock
 t simtune emit $DATA/scale.cu --lock predicted.lock --require measured -o none
 t simtune show $(sql history.db "SELECT candidate_id FROM candidate JOIN winner ON winner_key = candidate_key LIMIT 1") --db history.db | grep -A 1 "^  device "

@@ -243,6 +243,39 @@ static void next_gives_up_when_its_time_is_over(void **state) {
     st_pool_close(pool); // with a job under way
 }
 
+// What no process was given yet is forgotten; what one has comes back, or ends with the pool.
+static void jobs_that_wait_can_be_dropped(void **state) {
+    (void)state;
+    st_pool *pool = open_pool(1, 60, NULL);
+    submit_fake(pool, 1, "hang");
+    for (uint64_t id = 2; id <= 6; ++id)
+        submit_fake(pool, id, "fine");
+    assert_false(st_pool_drop(pool, 1)); // being compiled
+    assert_false(st_pool_drop(pool, 7)); // never heard of
+    assert_true(st_pool_drop(pool, 4));
+    assert_false(st_pool_drop(pool, 4));
+    assert_true(st_pool_drop(pool, 6)); // the last of its list
+    assert_int_equal(st_pool_pending(pool), 4);
+    submit_fake(pool, 8, "fine");
+    assert_true(st_pool_drop(pool, 8));
+    st_pool_close(pool);
+    pool = open_pool(1, 60, NULL);
+    for (uint64_t id = 1; id <= 5; ++id)
+        submit_fake(pool, id, "fine");
+    assert_true(st_pool_drop(pool, 4));
+    submit_fake(pool, 4, "error"); // the same id once more
+    unsigned seen = 0;
+    for (int i = 0; i < 5; ++i) {
+        st_compiled compiled = take(pool);
+        assert_int_equal(compiled.outcome, compiled.id == 4 ? ST_COMPILE_ERROR : ST_COMPILED);
+        seen |= 1u << compiled.id;
+        st_compiled_release(&compiled);
+    }
+    assert_int_equal(seen, 0x3e);
+    assert_int_equal(st_pool_pending(pool), 0);
+    st_pool_close(pool);
+}
+
 // The outcome of `act` when it stands between sound jobs, which must all come back.
 static st_compiled outcome_of(const char *act, double first_limit) {
     st_pool *pool = open_pool(1, first_limit, NULL);
@@ -721,6 +754,7 @@ int main(int argc, char **argv) {
         TEST(takes_results_of_all_jobs),
         TEST(next_without_jobs_returns_at_once),
         TEST(next_gives_up_when_its_time_is_over),
+        TEST(jobs_that_wait_can_be_dropped),
         TEST(a_crash_costs_one_job),
         TEST(a_hang_costs_one_job),
         TEST(nonsense_costs_one_job),

@@ -331,6 +331,63 @@ static void test_problem(void **state)
     st_link_close(link);
 }
 
+static st_link *begin_link(st_error *error)
+{
+    st_link_options options = {.backend = "emu", .support = "SUPPORT", .support_bytes = 7};
+    st_link *link = NULL;
+    assert_int_equal(st_link_begin(&options, &link, error), ST_OK);
+    return link;
+}
+
+// A worker that opens while others work: whatever is asked first waits for it, and one that dies meanwhile costs
+// nothing.
+static void test_begun(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    st_trouble trouble;
+    bool too_big;
+    script("");
+    st_link *link = begin_link(&error);
+    assert_int_equal(st_link_await(link, &error), ST_OK);
+    assert_string_equal(st_link_facts(link)->name, "Scripted");
+    assert_true(st_link_tick_ns(link) == 32); // the support module went with it
+    assert_int_equal(st_link_await(link, &error), ST_OK);
+    assert_int_equal(asked("open"), 1);
+    st_link_close(link);
+    script("");
+    link = begin_link(&error);
+    assert_int_equal(go(link, &too_big, &error), ST_OK);
+    assert_int_equal(verify(link, 5, &trouble, &error), ST_OK);
+    assert_int_equal(trouble, ST_TROUBLE_NONE);
+    assert_int_equal(asked("open"), 1);
+    assert_int_equal(asked("support"), 1);
+    st_link_close(link);
+    script("open:1:dies");
+    link = begin_link(&error);
+    assert_int_equal(st_link_await(link, &error), ST_OK);
+    assert_int_equal(asked("open"), 2);
+    st_link_close(link);
+    script("open:every:refuses");
+    link = begin_link(&error);
+    assert_int_not_equal(st_link_await(link, &error), ST_OK);
+    assert_non_null(strstr(error.what, "too many resources"));
+    st_link_close(link);
+    // The support module comes after it was begun, once; and one that nobody waits for is ended.
+    script("");
+    st_link_options options = {.backend = "emu", .profiles = true, .warm = true};
+    assert_int_equal(st_link_begin(&options, &link, &error), ST_OK);
+    assert_int_equal(st_link_support(link, "SUPPORT", 7, &error), ST_OK);
+    assert_int_equal(asked("support"), 1);
+    st_link_close(link);
+    st_link_close(begin_link(&error));
+    options.program = "/nonexistent/simtune"; // which is known when it is waited for
+    assert_int_equal(st_link_begin(&options, &link, &error), ST_OK);
+    assert_int_not_equal(st_link_await(link, &error), ST_OK);
+    assert_true(error.what[0]);
+    st_link_close(link);
+}
+
 // Invariant 3.
 static void test_not_brought_back(void **state)
 {
@@ -410,6 +467,14 @@ static st_code everything(st_link *link, st_trouble *trouble, st_error *error)
 #undef NEXT
 }
 
+static st_link *begun_or_null(st_error *error)
+{
+    st_link_options options = {.backend = "emu", .support = "SUPPORT", .support_bytes = 7};
+    st_link *link = NULL;
+    (void)st_link_begin(&options, &link, error);
+    return link;
+}
+
 static void test_faults(void **state)
 {
     (void)state;
@@ -421,7 +486,7 @@ static void test_faults(void **state)
             st_error error = {0};
             st_trouble trouble = ST_TROUBLE_NONE;
             st_fault_arm(kinds[k], n);
-            st_link *link = open_link(&error);
+            st_link *link = ((unsigned long)k + n) % 2 ? open_link(&error) : begun_or_null(&error);
             st_code code = link ? everything(link, &trouble, &error) : error.code;
             injected = st_fault_injected(kinds[k]);
             st_fault_arm(kinds[k], 0);
@@ -460,6 +525,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_all_is_well),      cmocka_unit_test(test_losses),
         cmocka_unit_test(test_loading),          cmocka_unit_test(test_problem),
         cmocka_unit_test(test_not_brought_back), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_begun),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

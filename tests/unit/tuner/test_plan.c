@@ -98,6 +98,44 @@ static void test_buffers(void **state)
     tear_down(&at);
 }
 
+// --- the main kernel --------------------------------------------------------------------------------------------
+
+static int main_kernel(const char *lines, const char *config)
+{
+    static const char *const parts[] = {HEAD, BUFFERS, CODE};
+    char text[4096];
+    trial at;
+    st_plan plan;
+    snprintf(text, sizeof text, "%s%s%s%s", parts[0], parts[1], lines, parts[2]);
+    set_up(&at, text, "T=f32 n=100000", config, 8);
+    assert_int_equal(make(&at, &plan, NULL), ST_OK);
+    int found = st_plan_main_kernel(at.tmpl, &plan);
+    st_plan_release(&plan);
+    tear_down(&at);
+    return found;
+}
+
+// Registers and occupancy are told of the kernel that does the work, not of the one that empties a counter before it
+// or adds up after it.
+static void test_main_kernel(void **state)
+{
+    (void)state;
+    static const char config[] = "BLOCK=256 FINISH=two SMEM=0";
+    assert_int_equal(main_kernel("// simtune: launch   first grid=2 block=256 args=partial\n"
+                                 "// simtune: launch   last grid=ceil_div(n,BLOCK) block=BLOCK args=in,out\n", config), 1);
+    assert_int_equal(main_kernel("// simtune: launch   first grid=ceil_div(n,BLOCK) block=BLOCK args=in,out\n"
+                                 "// simtune: launch   last grid=1 block=1024 args=in,out\n", config), 0);
+    // Of equals the first; all dimensions count.
+    assert_int_equal(main_kernel("// simtune: launch   first grid=4,2 block=32,8 args=in,out\n"
+                                 "// simtune: launch   last grid=8 block=256 args=in,out\n", config), 0);
+    // BLOCKS_PER_SM is of the first launch, and so is all else where the plan goes by it.
+    assert_int_equal(main_kernel("// simtune: launch   first grid=1 block=32 args=partial\n"
+                                 "// simtune: launch   last grid=blocks block=BLOCK args=in,out\n", config), 0);
+    // Nothing but memory is set.
+    assert_int_equal(main_kernel("// simtune: launch   first grid=1 block=32 args=partial when FINISH == two\n",
+                                 "BLOCK=256 FINISH=atomic SMEM=0"), -1);
+}
+
 // --- kernels and steps ------------------------------------------------------------------------------------------
 
 static void test_two_launches(void **state)
@@ -323,6 +361,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_main_kernel),
         cmocka_unit_test(test_buffers),        cmocka_unit_test(test_two_launches),
         cmocka_unit_test(test_zero_and_dims),  cmocka_unit_test(test_empty_grid),
         cmocka_unit_test(test_shared_kernels), cmocka_unit_test(test_refusing),

@@ -140,6 +140,37 @@ static void test_groups_and_alignment(void **state)
     st_features_release(&features);
 }
 
+// A word that decides which values the others have weighs more, the more of them it decides; one that goes with all of
+// them weighs no more than a number does, and so does one that never changes.
+static void test_words_that_decide(void **state)
+{
+    (void)state;
+    static const st_search_parameter some[] = {
+        {"METHOD", 0, true, NULL, 3}, {"STAGES", 0, false, levels, 6}, {"LOAD", 0, true, NULL, 3}, {"SAME", 0, true, NULL, 1}};
+    enum { ALL = 24 };
+    uint16_t few[ALL * 4];
+    for (size_t i = 0; i < ALL; i++) {
+        uint16_t method = (uint16_t)(i / 4 % 3 ? 1 + i / 4 % 2 : 0); // of 0 only the first number, of 1 and 2 all
+        uint16_t row[] = {method, (uint16_t)(method ? 1 + i % 4 : 0), (uint16_t)(i / 8), 0};
+        memcpy(&few[i * 4], row, sizeof row);
+    }
+    st_search_space other = {some, 4, few, ALL, ST_SEARCH_NONE};
+    st_features features;
+    st_error error = {0};
+    assert_int_equal(st_features_make(&other, &features, &error), ST_OK);
+    assert_int_equal(features.width, 3);
+    const double *weight = features.parameter_weight;
+    assert_true(weight[0] > 1.5 && weight[0] < 7);
+    assert_true(weight[0] > weight[2] && weight[2] >= 1);
+    assert_true(weight[1] == 1 && weight[3] == 1);
+    for (size_t f = 0; f < 3; f++)
+        assert_true(features.weight[f] == weight[f]);
+    st_features_release(&features);
+    assert_int_equal(st_features_make(&space, &features, &error), ST_OK); // each KIND with each number
+    assert_true(fabs(features.parameter_weight[2] - 1) < 1e-9);
+    st_features_release(&features);
+}
+
 // As it comes with a prediction of one that the model has never seen.
 static void test_left_out(void **state)
 {
@@ -181,7 +212,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_interpolates), cmocka_unit_test(test_relevance), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_groups_and_alignment), cmocka_unit_test(test_left_out), cmocka_unit_test(test_few),
+        cmocka_unit_test(test_groups_and_alignment), cmocka_unit_test(test_words_that_decide),
+        cmocka_unit_test(test_left_out), cmocka_unit_test(test_few),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }
