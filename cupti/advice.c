@@ -152,6 +152,15 @@ size_t st_advise(const st_profile_view *view, st_finding out[ST_FINDINGS_MOST]) 
     return count;
 }
 
+void st_findings_cap(const st_profile_view *view, st_finding *findings, size_t count) {
+    double share = st_view_share_of_limit(view), left = share < 1 ? 1 - share : 0;
+    for (size_t i = 0; i < count && !isnan(share); i++)
+        if (findings[i].gain > left) {
+            findings[i].gain = left;
+            findings[i].capped = true;
+        }
+}
+
 // --- directions -----------------------------------------------------------------------------------------------------
 
 static size_t bit_of(st_role role) {

@@ -77,6 +77,10 @@ int st_view_main_stall(const st_profile_view *view);
 // GB/s that the memory of this device can move at most with the problem's share of writes: as measured of the device,
 // or by the fastest candidate (best_ns) where that is more. NaN unknown.
 double st_view_limit_gbs(const st_profile_view *view);
+// The same as measured of the device alone, whatever any candidate reached; NaN unknown.
+double st_view_measured_limit_gbs(const st_profile_view *view);
+// Of the bytes that go over the memory, how many are written (0 … 1): of the problem, else by the counters, else 0.
+double st_view_written_share(const st_profile_view *view);
 // Speed of the timed run as a share of that limit; NaN unknown. More than 1 is possible: what was written may
 // still be in the cache, and the limit is a measurement too.
 double st_view_share_of_limit(const st_profile_view *view);
@@ -108,6 +112,7 @@ typedef struct st_finding {
     const char *remedy;     // what to change, a sentence or two
     char evidence[320];     // the figures that speak for it, each with what it is a share of
     double gain;            // ESTIMATED: share of the time (0…1) that could be saved at most; NaN: no estimate
+    bool capped;            // st_findings_cap lowered it to what the memory's limit leaves
     const char *gain_source; // the formula and where it comes from; NULL when there is no estimate
     st_move moves[ST_MOVES_MOST];
     size_t move_count;
@@ -116,6 +121,9 @@ typedef struct st_finding {
 
 // Findings, the most severe first, then by gain. Returns how many. Takes some microseconds.
 size_t st_advise(const st_profile_view *view, st_finding out[ST_FINDINGS_MOST]);
+// For readers: no run takes less time than its bytes at the limit of the memory, so a gain is lowered to what the distance
+// to it leaves, where that is known. A search weighs the reasons against each other, and does not want it.
+void st_findings_cap(const st_profile_view *view, st_finding *findings, size_t count);
 // The findings as one pull on each role (index: number of the role's bit), -1…1, 0: none: the moves of each
 // finding weighted with its gain and severity. `unordered` (may be NULL) gets the weight of moves to another value.
 void st_advice_pull(const st_finding *findings, size_t count, double pull[ST_ROLE_COUNT],

@@ -217,7 +217,7 @@ double st_view_value(const st_profile_view *view, const char *name, st_validity 
 
 // --- the limit of the memory ------------------------------------------------------------------------------------
 
-static double written_share(const st_profile_view *view) {
+double st_view_written_share(const st_profile_view *view) {
     double read = exact(view, "dram_bytes_read"), written = exact(view, "dram_bytes_written");
     if (!isnan(view->device.written_share))
         return view->device.written_share;
@@ -225,9 +225,9 @@ static double written_share(const st_profile_view *view) {
 }
 
 // A byte that is read and written back takes two bytes' time of a copy; what is only read goes at reading speed.
-static double device_limit(const st_profile_view *view) {
+double st_view_measured_limit_gbs(const st_profile_view *view) {
     const st_device_limits *device = &view->device;
-    double copied = fmin(1, 2 * written_share(view));
+    double copied = fmin(1, 2 * st_view_written_share(view));
     if (!(device->read_gbs > 0))
         return NAN;
     if (!(device->copy_gbs > 0))
@@ -237,7 +237,7 @@ static double device_limit(const st_profile_view *view) {
 
 // A candidate that was faster shows that the memory can do more than the plain copy did.
 double st_view_limit_gbs(const st_profile_view *view) {
-    double limit = device_limit(view), reached = view->bytes / view->best_ns;
+    double limit = st_view_measured_limit_gbs(view), reached = view->bytes / view->best_ns;
     return reached > limit ? reached : limit;
 }
 

@@ -9,38 +9,19 @@
 #include <math.h>
 #include <string.h>
 
-// Text that others wrote, in a cell.
-static void add_cell(st_text *out, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '|')
-            st_text_add(out, "\\|");
-        else if (*text == '\n' || *text == '\r')
-            st_text_add(out, " ");
-        else if (*text == '<')
-            st_text_add(out, "&lt;");
-        else if (*text == '`')
-            st_text_add(out, "'");
-        else
-            st_text_add_bytes(out, text, 1);
-}
-
 static void add_configuration(st_text *out, const st_compare_pair *pair)
 {
-    st_text_add(out, "`");
-    add_cell(out, pair->a->row.configuration);
-    st_text_add(out, "`");
+    st_report_markdown_code(out, pair->a->row.configuration);
     if (!pair->b || strcmp(pair->a->row.configuration, pair->b->row.configuration) == 0)
         return;
-    st_text_add(out, " → `");
-    add_cell(out, pair->b->row.configuration);
-    st_text_add(out, "`");
+    st_text_add(out, " → ");
+    st_report_markdown_code(out, pair->b->row.configuration);
 }
 
 static void add_why(st_text *out, const st_compare_pair *pair)
 {
     bool began = pair->reason[0] != '\0';
-    add_cell(out, pair->reason);
+    st_report_markdown_words(out, pair->reason);
     for (size_t i = 0; i < pair->moved_count && i < 3; i++, began = true) {
         st_text_add(out, began ? "; " : "");
         st_compare_add_moved(&pair->moved[i], out);
@@ -54,9 +35,9 @@ static void add_why(st_text *out, const st_compare_pair *pair)
         char date[ST_DATE_TEXT];
         st_clock_date(pair->note->acknowledged_ms, date);
         st_text_add(out, began ? "; acknowledged by " : "acknowledged by ");
-        add_cell(out, pair->note->author ? pair->note->author : "-");
+        st_report_markdown_words(out, pair->note->author ? pair->note->author : "-");
         st_text_addf(out, " on %s: ", date);
-        add_cell(out, pair->note->reason);
+        st_report_markdown_words(out, pair->note->reason);
         st_text_add(out, pair->note->surpassed ? "; but it got worse since" : "");
     }
 }
@@ -68,11 +49,11 @@ static void add_line(st_text *out, const st_compare_pair *pair)
     st_text problem;
     st_text_init(&problem);
     st_report_problem(&problem, row->problem);
-    add_cell(out, st_text_string(&problem));
+    st_report_markdown_words(out, st_text_string(&problem));
     out->failed = out->failed || problem.failed;
     st_text_release(&problem);
     st_text_addf(out, " | %s | ", row->cache);
-    add_cell(out, row->device_name);
+    st_report_markdown_words(out, row->device_name);
     st_text_add(out, " | ");
     st_report_time(out, pair->a_ns);
     st_text_add(out, " | ");
@@ -127,7 +108,7 @@ void st_comparison_markdown(const st_comparison *made, st_text *out)
     for (int side = 0; side < 2; side++)
         if (made->sides[side].label) {
             st_text_addf(out, "- %s: ", side ? "B" : "A");
-            add_cell(out, made->sides[side].label);
+            st_report_markdown_words(out, made->sides[side].label);
             st_text_add(out, "\n");
         }
     st_text_add(out, made->sides[0].label || made->sides[1].label ? "\n**" : "**");

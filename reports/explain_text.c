@@ -45,6 +45,11 @@ static void add_title(const page *to, const char *words)
 
 // --- head ---------------------------------------------------------------------------------------------------------------
 
+static bool is_predicted(const page *to)
+{
+    return strcmp(to->all->session->backend, ST_PREDICTED_BACKEND) == 0;
+}
+
 static void add_device(page *to, st_text *words)
 {
     const st_reported_session *session = to->all->session;
@@ -54,6 +59,13 @@ static void add_device(page *to, st_text *words)
     st_text_addf(words, "%s", session->device_name[0] ? session->device_name : "unknown device");
     if (session->cc > 0 && session->sm_count > 0)
         st_text_addf(words, " (sm_%d, %d SMs)", session->cc, session->sm_count);
+    if (is_predicted(to)) {
+        st_text_addf(words, ", %s; PREDICTED: nothing of it ran, so there are no times and no waits to explain. It was chosen by "
+                            "what was measured on other devices and by what the compiler says; tune on such a device to know",
+                     date);
+        add_row(to, "chosen for", words);
+        return;
+    }
     st_text_addf(words, ", driver %s, %s", session->driver[0] ? session->driver : "-", date);
     if (!st_backend_is_hardware(session->backend))
         st_text_addf(words, "; %s: its times and waits mean nothing",
@@ -85,8 +97,9 @@ static void add_time(const st_explained_one *one, st_text *words)
 
 static const char *label_of(const st_explained *all, const st_explained_one *one)
 {
+    bool predicted = strcmp(all->session->backend, ST_PREDICTED_BACKEND) == 0;
     return one == &all->other                        ? "default"
-           : one->candidate == all->result->winner   ? "winner"
+           : one->candidate == all->result->winner   ? (predicted ? "predicted" : "winner")
            : all->result->standard == one->candidate ? "default"
                                                      : "candidate";
 }
@@ -214,6 +227,8 @@ static void add_waits(page *to, st_text *words)
     const st_explained *all = to->all;
     const st_reported_profile *profile = all->one.profile, *other = all->other.profile;
     bool two = other && other->any;
+    if (is_predicted(to))
+        return;
     if (!profile->any) {
         st_text_addf(words, "no counters of the %s are stored: run with --counters required, or --profile all",
                      label_of(all, &all->one));
@@ -375,20 +390,25 @@ static void add_lines(page *to, st_text *words)
     st_text_release(&label);
 }
 
-// What the winner changed, and what leaving each change out costs.
+// The way from the default: each gain with all that was changed for it at once. A prediction measured none, and has only
+// its changes.
 static void add_changes(page *to, st_text *words)
 {
     const st_explained *all = to->all;
     const st_reported_result *result = all->result;
     if (all->one.candidate != result->winner || all->other.candidate < 0 || !result->change_count)
         return;
-    add_title(to, "what the winner changed");
-    for (size_t i = 0; i < result->change_count; i++) {
-        const st_reported_change *change = &result->changes[i];
-        st_report_change(all->session, change, words);
-        if (isfinite(change->without))
-            st_text_addf(words, "; without it %s takes at least %.2f × the time",
-                         change->without_candidate >= 0 ? "the best" : "any", change->without);
+    add_title(to, is_predicted(to) ? "what the prediction changes" : "what the winner changed");
+    for (size_t i = 0; i < result->step_count; i++) {
+        const st_reported_step *step = &result->steps[i];
+        st_text_addf(words, "%.2f ×: ", step->gain);
+        st_report_step(all->session, all->problem, all->cache, step, words);
+        if (step->differ > 1)
+            st_text_addf(words, " (%zu at once)", step->differ);
+        add_row(to, "", words);
+    }
+    for (size_t i = 0; i < result->change_count && !result->step_count; i++) {
+        st_report_change(all->session, &result->changes[i], words);
         add_row(to, "", words);
     }
 }

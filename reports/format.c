@@ -96,6 +96,8 @@ void st_report_problem(st_text *text, const char *problem)
 {
     size_t name_length, length;
     bool first = true;
+    if (!problem[strspn(problem, " ")])
+        st_text_add(text, "(one problem)"); // of a template without axes
     for (const char *pair; (pair = st_report_next_pair(&problem, &name_length, &length)); first = false) {
         char *end;
         const char *value = pair + name_length + 1;
@@ -170,39 +172,4 @@ void st_report_left(st_text *text, const char *words, int width)
 {
     int pad = width - (int)st_report_columns(words);
     st_text_addf(text, "%s%*s", words, pad > 0 ? pad : 0, "");
-}
-
-// Bytes of the character that begins here, when a terminal may see it; 0: it may not, and takes *length bytes.
-static size_t safe_bytes(const char *at, bool colour, size_t *length)
-{
-    unsigned char c = (unsigned char)*at, next = c ? (unsigned char)at[1] : 0;
-    *length = 1;
-    if ((c >= ' ' && c != 0x7f && c != 0xc2) || c == '\n' || c == '\t')
-        return 1;
-    if (c == 0xc2) { // U+0080 to U+009F are controls; what is no UTF-8 may be taken for one by a terminal of 8 bits
-        *length = next >= 0x80 && next <= 0x9f ? 2 : 1;
-        return next > 0x9f && next <= 0xbf ? 2 : 0;
-    }
-    size_t digits = c == 0x1b && next == '[' ? strspn(at + 2, "0123456789;") : 0;
-    return colour && digits && at[2 + digits] == 'm' ? digits + 3 : 0;
-}
-
-bool st_report_is_safe(const char *words, bool colour)
-{
-    size_t skipped;
-    for (size_t bytes; *words; words += bytes)
-        if (*words >= ' ' && *words < 0x7f)
-            bytes = 1;
-        else if (!(bytes = safe_bytes(words, colour, &skipped)))
-            return false;
-    return true;
-}
-
-void st_report_safe(st_text *text, const char *words, bool colour)
-{
-    while (*words) {
-        size_t skipped, bytes = safe_bytes(words, colour, &skipped);
-        st_text_add_bytes(text, bytes ? words : "?", bytes ? bytes : 1);
-        words += bytes ? bytes : skipped;
-    }
 }

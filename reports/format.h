@@ -25,10 +25,19 @@ void st_report_row(st_text *text, const char *label, int indent, const char *wor
 void st_report_right(st_text *text, const char *words, int width);
 void st_report_left(st_text *text, const char *words, int width);
 size_t st_report_columns(const char *text);
+// --- escape.c ------------------------------------------------------------------------------------------------------------
 // Names and logs come from files and programs of others, and must not steer a terminal: control characters (C1, too) become
-// "?", all but tabs and line ends and, with `colour`, sequences that choose a colour or weight.
+// "?", all but tabs and line ends and, with `colour`, sequences that choose a colour or weight. What is hidden is \uXXXX.
 void st_report_safe(st_text *text, const char *words, bool colour);
 bool st_report_is_safe(const char *words, bool colour);
+// The code of the character there when it turns or breaks text without being seen (U+202E, U+2028, U+200B …), else 0.
+unsigned st_report_hidden(const char *at);
+// For a locale without UTF-8: what this program writes beyond ASCII, in ASCII.
+void st_report_ascii(st_text *text, const char *words);
+// Running text: every character that Markdown or HTML could take for markup is escaped, a line's end is a space. Code within a
+// line or a cell.
+void st_report_markdown_words(st_text *out, const char *words);
+void st_report_markdown_code(st_text *out, const char *words);
 
 // Walks "A=1 B=2": the next "NAME=VALUE" with its lengths, NULL at the end. *at moves on.
 const char *st_report_next_pair(const char **at, size_t *name_length, size_t *length);

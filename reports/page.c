@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { PLACES_WHOLE = 100 }; // of more problems and states of the cache, only those that sessions lead with are shown whole
+
 // --- head ------------------------------------------------------------------------------------------------------------
 
 static void add_title(page *to, const st_report_page_options *options)
@@ -69,13 +71,24 @@ static void add_problem_summary(page *to, const page_place *at)
     page_raw(to, "</span></summary>");
 }
 
-static void add_problem(page *to, const page_place *at, bool is_open)
+// `is_whole` false: the result only.
+static void add_problem(page *to, const page_place *at, bool is_open, bool is_whole)
 {
     page_rawf(to,
               "<details class=\"problem\" id=\"s%dp%d%s\" data-session=\"%d\" data-problem=\"%d\" data-cache=\"%s\"%s>",
               at->session_index, at->problem_index, st_report_cache_name(at->cache), at->session_index,
               at->problem_index, st_report_cache_name(at->cache), is_open ? " open" : "");
     add_problem_summary(to, at);
+    if (!is_whole) {
+        page_findings(to, at);
+        page_top(to, at);
+        page_rawf(to,
+                  "<p class=\"note\">This report has more than %d problems, so of this one it shows the result only; its data "
+                  "are all here. <code>simtune report %.12s -o report.html</code> makes the whole page of its "
+                  "session.</p></details>",
+                  PLACES_WHOLE, at->session->session.id);
+        return;
+    }
     page_why(to, at);
     page_findings(to, at);
     page_top(to, at);
@@ -87,10 +100,21 @@ static void add_problem(page *to, const page_place *at, bool is_open)
     page_raw(to, "</details>");
 }
 
+static size_t places_in(const st_report *report)
+{
+    size_t places = 0;
+    for (size_t s = 0; s < report->count; s++)
+        for (size_t p = 0; p < report->sessions[s].count; p++)
+            for (int cache = 0; cache < ST_REPORT_CACHES; cache++)
+                places += report->sessions[s].problems[p].results[cache].measured > 0;
+    return places;
+}
+
 // The problem that the report leads with comes first and is open.
 static void add_problems(page *to, int session)
 {
     const st_reported_session *of = &to->report->sessions[session];
+    bool all_whole = places_in(to->report) <= PLACES_WHOLE;
     page_rawf(to, "<div class=\"problems\" id=\"s%d-problems\">", session);
     for (int round = 0; round < 2; round++)
         for (size_t p = 0; p < of->count; p++)
@@ -99,7 +123,7 @@ static void add_problems(page *to, int session)
                 bool is_lead = (int)p == of->lead && i == 0;
                 page_place at = {of, &of->problems[p], &of->problems[p].results[cache], session, (int)p, cache};
                 if (is_lead == (round == 0) && (i == 0 || at.result->measured))
-                    add_problem(to, &at, is_lead && session == 0);
+                    add_problem(to, &at, is_lead && session == 0, is_lead || all_whole);
             }
     page_raw(to, "</div>");
 }
@@ -114,6 +138,7 @@ static void add_session(page *to, int session)
     page_trust(to, of);
     add_problems(to, session);
     page_sizes(to, session);
+    page_parameters(to, session);
     page_past(to, of);
     page_reproduce(to, of);
     page_data(to, session);
@@ -136,7 +161,7 @@ static void add_navigation(page *to)
             page_raw(
                 to,
                 "<a href=\"#s0-verdict\">verdict</a><a href=\"#s0-problems\">why</a><a href=\"#s0-sizes\">sizes</a><a "
-                "href=\"#s0-data\">data</a>");
+                "href=\"#s0-parameters\">names</a><a href=\"#s0-data\">data</a>");
     }
     page_raw(to, "</nav><div id=\"tools\"></div></header>");
 }

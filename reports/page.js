@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reader can do with the page: choose a problem, hover, filter, select, sort, download. All that is to be read
 // stands in the HTML; without this script nothing is missing but comfort. Rules: 1. texts enter the page as text, never as
-// HTML; 2. nothing is fetched; 3. places of points are read out of the paths (page_internal.h), so no scale stands here.
+// HTML; 2. nothing is fetched; 3. places of points are read out of the paths (page_internal.h) or follow from the ends of
+// the scale that stand beside them; which are round values, and what they are called, is told by the page.
 (function () {
   "use strict";
   var holder = document.getElementById("data");
@@ -77,16 +78,51 @@
     if (times) times.median_ns.forEach(function (ns, i) { if (ns !== null && ns > 0) list.push(i); });
     return list;
   }
+  function pointsPath(points) { return points.map(function (point) { return "M" + point[0] + " " + point[1] + "h0"; }).join(""); }
+  function unit(value) { return Math.round(1000 * Math.min(Math.max(value, 0), 1)); }
+  function overBox(box, classes, points) {
+    var svg = document.createElementNS(NS, "svg"), path = document.createElementNS(NS, "path");
+    svg.setAttribute("class", "points strip");
+    svg.setAttribute("viewBox", "0 0 1000 1000");
+    svg.setAttribute("preserveAspectRatio", "none");
+    svg.setAttribute("aria-hidden", "true");
+    path.setAttribute("class", classes);
+    path.setAttribute("d", pointsPath(points));
+    svg.appendChild(path);
+    box.insertBefore(svg, box.firstChild);
+    return path;
+  }
+  // The points of a value's row: its times over the scale of all rows, up and down by number so that they lie apart.
+  function rowChart(place, box, parameter, list, low, high) {
+    var value = +box.dataset.v, mine = list.filter(function (c) { return place.problem.candidates.values[parameter][c] === value; });
+    var span = Math.log(high / low), points = mine.map(function (c) {
+      return [unit(Math.log(median(place.problem, place.cache, c) / low) / span), unit(0.22 + 0.56 * (Math.imul(c, 2654435761) >>> 16) / 65535)];
+    });
+    var path = overBox(box, "pts", points);
+    return { svg: path.ownerSVGElement, path: path, candidates: mine, points: points, marks: {}, all: false };
+  }
+  // Single runs against their median, from the first at the top to the last.
+  function sampleChart(place, box) {
+    var who = box.dataset.who, list = place.problem[place.cache].samples[who], sorted = list.slice().sort(function (a, b) { return a - b; });
+    var half = sorted.length >> 1, middle = sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+    var step = Math.ceil(list.length / 4000), points = [];
+    for (var i = 0; i < list.length; i += step) points.push([unit(0.5 + (list[i] / middle - 1) / +box.dataset.span / 2), unit(0.1 + 0.8 * i / list.length)]);
+    overBox(box, "pts " + { winner: "w", "default": "d", runner_up: "r" }[who], points);
+  }
   function chartsOf(place) {
     if (place.charts) return place.charts;
     var measured = measuredOf(place);
     place.charts = all("path[data-points]", place.node).map(function (path) {
-      var step = +path.dataset.step, which = path.dataset.points.split(":");
-      var list = measured.filter(function (c, i) {
-        return i % step === 0 && (which.length < 2 || place.problem.candidates.values[+which[0]][c] === +which[1]);
-      });
-      return { svg: path.ownerSVGElement, path: path, candidates: list, points: parsePath(path.getAttribute("d")), marks: {} };
+      var step = +path.dataset.step, list = measured.filter(function (c, i) { return i % step === 0; });
+      return { svg: path.ownerSVGElement, path: path, candidates: list, points: parsePath(path.getAttribute("d")), marks: {}, all: true };
     });
+    all(".parameters", place.node).forEach(function (box) {
+      var list = measured.filter(function (c, i) { return i % +box.dataset.step === 0; });
+      all(".strips", box).forEach(function (table) {
+        all("[data-v]", table).forEach(function (row) { place.charts.push(rowChart(place, row, +table.dataset.p, list, +box.dataset.low, +box.dataset.high)); });
+      });
+    });
+    all("[data-who]", place.node).forEach(function (box) { sampleChart(place, box); });
     place.charts.forEach(function (chart) { listen(place, chart); });
     return place.charts;
   }
@@ -119,7 +155,7 @@
       var i = nearest(chart, event);
       if (i >= 0) choose(place, chart.candidates[i]);
     });
-    if (chart.path.dataset.points === "all") walk(place, chart);
+    if (chart.all) walk(place, chart);
   }
   // With the keyboard: arrows go from rank to rank.
   function walk(place, chart) {
@@ -462,13 +498,21 @@
     applyFilter(place);
     if (!keepScroll) place.node.scrollIntoView();
   }
+  function sayThatItScrolls(node, wider) {
+    var hint = node.previousElementSibling, has = hint && hint.classList.contains("sideways");
+    node.classList.toggle("wider", wider);
+    if (wider && !has) node.parentNode.insertBefore(make("p", { "class": "sideways", "aria-hidden": "true" }, "wider than the page: scroll sideways →"), node);
+    if (!wider && has) hint.remove();
+  }
   // Only what does scroll is a stop for the keyboard.
   function reachable() {
     var boxes = all(".scroll").filter(function (node) { return node.clientWidth > 0; }); // what is closed has no size yet
     var scrolls = boxes.map(function (node) { return node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight; });
+    var wider = boxes.map(function (node) { return node.scrollWidth > node.clientWidth + 1; });
     boxes.forEach(function (node, i) { // all is read before anything is written: one layout, not one a box
       if (scrolls[i]) node.setAttribute("tabindex", "0");
       else node.removeAttribute("tabindex");
+      sayThatItScrolls(node, wider[i]);
     });
   }
   var waiting = false;

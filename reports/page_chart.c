@@ -105,6 +105,15 @@ size_t page_step(size_t points)
     return points <= PAGE_POINTS_MOST ? 1 : (points + PAGE_POINTS_MOST - 1) / PAGE_POINTS_MOST;
 }
 
+void page_box(page *to, const double places[5], const char *more)
+{
+    double at[5];
+    for (size_t i = 0; i < 5; i++)
+        at[i] = 100 * fmin(fmax(places[i], 0), 1);
+    page_rawf(to, "<span class=\"boxed\"%s style=\"--a:%.1f;--c:%.1f;--m:%.1f;--d:%.1f;--b:%.1f\">", more, at[0], at[1], at[2],
+              at[3], at[4]);
+}
+
 // --- frames ----------------------------------------------------------------------------------------------------------
 
 void page_svg_begin(page *to, const char *classes, const char *label)

@@ -59,7 +59,9 @@ static void add_finding(page *to, const page_place *at, const st_finding *findin
     if (isfinite(finding->gain)) {
         page_raw(to, "<p class=\"gain\">Estimated, at most ");
         page_share(to, finding->gain);
-        page_raw(to, " of the time<small>");
+        page_raw(to, finding->capped ? " of the time: that is what the distance to the memory's limit leaves, the waits "
+                                       "alone would be more<small>"
+                                     : " of the time<small>");
         page_words(to, finding->gain_source);
         page_raw(to, "</small></p>");
     }
@@ -104,6 +106,8 @@ static void add_against_winner(page *to, const page_place *at, int candidate)
     size_t count = 0;
     if (candidate == at->result->winner) {
         page_raw(to, "<b>the winner</b>");
+        if (at->result->tied > 1 && at->result->finals[0].candidate != at->result->winner)
+            page_raw(to, " <small>tied; taken for its fewest registers</small>");
         return;
     }
     page_raw(to, "<code class=\"config\">");
@@ -189,10 +193,13 @@ void page_top(page *to, const page_place *at)
         return;
     double most = widest(at);
     page_raw(to, "<section><h3>The finals</h3><p class=\"note\">The best few and the default, measured by turns. ");
-    if (result->tied > 1)
+    if (result->tied > 1) {
         page_rawf(to, "<b>%d are tied</b>: no interval of theirs excludes the fastest, or the gap is below 0.5 %%. ",
                   result->tied);
-    else
+        if (result->final_count && result->finals[0].candidate != result->winner)
+            page_raw(to, "So the winner need not stand first: among the tied, times cannot be told apart, and the one with "
+                         "the fewest registers was taken, then the nearest to the default. ");
+    } else
         page_raw(to, "The first place is clear. ");
     page_raw(to, "Bars are 95 % intervals of the time against the fastest.</p>");
     page_scroll(to, "finals");
@@ -200,8 +207,8 @@ void page_top(page *to, const page_place *at)
              "<table class=\"top\"><thead>"
              "<tr><th scope=\"col\">candidate</th><th scope=\"col\" class=\"n\">time</th><th scope=\"col\" class=\"n\">"
              "/ fastest</th><th scope=\"col\">interval</th><th scope=\"col\"></th><th scope=\"col\" "
-             "class=\"n\">registers</th>"
-             "<th scope=\"col\" class=\"n\">occupancy</th><th scope=\"col\">differs from the winner "
+             "class=\"n\" title=\"for each thread of its main kernel, the launch with the most threads\">registers</th>"
+             "<th scope=\"col\" class=\"n\" title=\"of its main kernel\">occupancy</th><th scope=\"col\">differs from the winner "
              "in</th></tr></thead><tbody>");
     for (size_t i = 0; i < result->final_count; i++)
         add_entrant(to, at, &result->finals[i], most);

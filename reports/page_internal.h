@@ -4,7 +4,8 @@
 // How charts are made: the plot is an SVG of PAGE_WIDE × PAGE_HIGH units that stretches with its place
 // (preserveAspectRatio none, strokes that do not scale), and every text around it is HTML, so that letters stay
 // readable at any width. Points are one path, "M12 34h0" each, in the order of the problem's candidates that the chart
-// shows: the script reads the places back out of it (page.js, "points") and needs no second copy of any scale.
+// shows: the script reads the places back out of it (page.js, "points"). Rows of tables have box plots (page_box), over which
+// the script puts points where they are looked at, by the ends of the scale that stand beside them.
 #ifndef SIMTUNE_REPORTS_PAGE_INTERNAL_H
 #define SIMTUNE_REPORTS_PAGE_INTERNAL_H
 
@@ -50,6 +51,11 @@ void page_configuration(page *to, const page_place *at, int candidate, int stand
 void page_differences(page *to, const page_place *at, int candidate);
 // The beginning of a candidate's id, which chooses the candidate where scripts run.
 void page_candidate(page *to, const page_place *at, int candidate);
+void page_step_words(page *to, const page_place *at, const st_reported_step *step); // "VEC 1 → 4; with it ITEMS 4 → 16"
+// The title of an element: what a parameter is, and this value of it (NULL: none). Nothing where neither is known.
+void page_meaning(page *to, const st_reported_session *session, const char *name, const char *value);
+void page_meaning_words(page *to, const st_reported_session *session, size_t parameter); // "VEC: elements of a load. "
+void page_limit(page *to, const page_place *at);  // sentences: what it moves, and of which limit that is how much
 void page_roles(page *to, unsigned roles);        // "loads in flight, registers"; "-" for none
 void page_stall_class(page *to, const char *name); // " w-long_scoreboard"
 const char *page_waits_for(const char *stall_name); // "a value from global memory"
@@ -70,6 +76,9 @@ double page_scale_at(const page_scale *scale, double value); // 0…1
 size_t page_scale_ticks(const page_scale *scale, double *ticks, size_t most);
 void page_point(page *to, double x, double y);   // 0…1 from the left, from the top: "M12 34h0"
 size_t page_step(size_t points);                  // every how many-th point is drawn
+// A box plot that costs few bytes: the places (0…1) of the least, a quarter, the median, three quarters, the most. The style
+// sheet draws it (.boxed); closed by </span>. `more`: further attributes.
+void page_box(page *to, const double places[5], const char *more);
 void page_svg_begin(page *to, const char *classes, const char *label); // label: for those who do not see it
 void page_svg_end(page *to);
 void page_chart_begin(page *to, const char *classes); // the frame about a plot with axes
@@ -92,6 +101,7 @@ void page_failures(page *to, const page_place *at);
 void page_samples(page *to, const page_place *at);
 void page_sizes(page *to, int session);
 void page_source(page *to, const page_place *at);
+void page_parameters(page *to, int session);
 void page_past(page *to, const st_reported_session *session);
 void page_reproduce(page *to, const st_reported_session *session);
 void page_data(page *to, int session);

@@ -2,13 +2,15 @@
 // The landscape: all configurations by their time, and the time by each parameter. Invariants: 1. a chart of a parameter
 // is a table whose rows are its values, so that it cannot be without one; 2. parameters stand by how much of the spread
 // of times their values explain; 3. what failed is hatched and counted, never left out; 4. the points of a path stand in
-// the order of the candidates that have a time (page_internal.h).
+// the order of the candidates that have a time (page_internal.h); 5. a row of a parameter is drawn as a box, which costs
+// the same for any number of candidates: the script puts the points over it where the problem is looked at.
 #include "reports/page_internal.h"
 
 #include "reports/format.h"
 #include "tuner/base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,23 +147,30 @@ static void add_all(page *to, const shape *of)
 
 // --- one parameter ---------------------------------------------------------------------------------------------------
 
-// A place between the upper and the lower edge, the same for a candidate everywhere.
-static double scatter(uint32_t candidate)
-{
-    uint32_t mixed = candidate * 2654435761u;
-    return 0.22 + 0.56 * (double)(mixed >> 16) / 65535;
-}
-
 typedef struct value_facts {
     size_t measured, failed, tried;
-    double best, median;
+    double best, lower, median, upper, worst; // time; lower and upper: a quarter is faster, a quarter is slower
     bool has_winner;
 } value_facts;
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double at_share(const double *ordered, size_t count, double share)
+{
+    double place = share * (double)(count - 1);
+    size_t below = (size_t)place;
+    return below + 1 < count ? ordered[below] + (place - (double)below) * (ordered[below + 1] - ordered[below])
+                             : ordered[count - 1];
+}
 
 static value_facts facts_of(const shape *of, size_t parameter, uint16_t value)
 {
     const st_reported_problem *problem = of->at->problem;
-    value_facts facts = {.best = NAN, .median = NAN};
+    value_facts facts = {.best = NAN, .lower = NAN, .median = NAN, .upper = NAN, .worst = NAN};
     for (size_t i = 0; i < problem->count; i++) {
         const st_reported_candidate *candidate = &problem->candidates[i];
         if (candidate->values[parameter] != value)
@@ -171,34 +180,34 @@ static value_facts facts_of(const shape *of, size_t parameter, uint16_t value)
         facts.has_winner = facts.has_winner || (int)i == of->at->result->winner;
         if (ns > 0) {
             of->scratch[facts.measured++] = ns;
-            facts.best = ns < facts.best || isnan(facts.best) ? ns : facts.best;
         } else if (st_reported_outcome_is_failure(candidate->outcome))
             facts.failed++;
     }
-    if (facts.measured)
-        facts.median = st_median(of->scratch, facts.measured);
+    if (facts.measured) {
+        qsort(of->scratch, facts.measured, sizeof *of->scratch, by_value);
+        facts.best = of->scratch[0];
+        facts.worst = of->scratch[facts.measured - 1];
+        facts.lower = at_share(of->scratch, facts.measured, 0.25);
+        facts.median = at_share(of->scratch, facts.measured, 0.5);
+        facts.upper = at_share(of->scratch, facts.measured, 0.75);
+    }
     return facts;
 }
 
-static void add_strip(page *to, const shape *of, size_t parameter, uint16_t value, const value_facts *facts)
+static void add_strip(page *to, const shape *of, uint16_t value, const value_facts *facts)
 {
-    page_rawf(to,
-              "<svg class=\"points strip\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
-              PAGE_WIDE, PAGE_HIGH);
-    double middle = PAGE_WIDE * page_scale_at(&of->times, facts->median);
-    if (facts->measured)
-        page_rawf(to, "<path class=\"median\" d=\"M%.0f 100V900\"/>", middle);
-    page_rawf(to, "<path class=\"pts\" data-points=\"%zu:%u\" data-step=\"%zu\" d=\"", parameter, value, of->step);
-    for (size_t i = 0; i < of->count; i += of->step)
-        if (of->at->problem->candidates[of->measured[i]].values[parameter] == value)
-            page_point(to, page_scale_at(&of->times, time_of(of, i)), scatter(of->measured[i]));
-    page_raw(to, "\"/>");
-    if (facts->has_winner) {
-        page_raw(to, "<path class=\"dot w\" d=\"");
-        page_point(to, page_scale_at(&of->times, of->at->result->winner_ns), scatter((uint32_t)of->at->result->winner));
-        page_raw(to, "\"/>");
-    }
-    page_raw(to, "</svg>");
+    const double times[] = {facts->best, facts->lower, facts->median, facts->upper, facts->worst};
+    double places[5];
+    char which[32];
+    if (!facts->measured)
+        return;
+    for (size_t i = 0; i < 5; i++)
+        places[i] = page_scale_at(&of->times, times[i]);
+    snprintf(which, sizeof which, " data-v=\"%u\"", value);
+    page_box(to, places, which);
+    if (facts->has_winner)
+        page_rawf(to, "<b style=\"left:%.1f%%\"></b>", 100 * page_scale_at(&of->times, of->at->result->winner_ns));
+    page_raw(to, "</span>");
 }
 
 static void add_value_row(page *to, const shape *of, size_t parameter, uint16_t value)
@@ -215,7 +224,7 @@ static void add_value_row(page *to, const shape *of, size_t parameter, uint16_t 
     if (facts.failed)
         page_rawf(to, "<span class=\"hatch inline\" title=\"failed\">%zu</span>", facts.failed);
     page_raw(to, "</td><td class=\"stripcell\">");
-    add_strip(to, of, parameter, value, &facts);
+    add_strip(to, of, value, &facts);
     page_raw(to, "</td><td class=\"n\">");
     page_time(to, facts.median);
     page_raw(to, "</td><td class=\"n best\">");
@@ -306,8 +315,12 @@ static bool add_parameters(page *to, const shape *of)
         return false;
     page_raw(to, "<h4>Time by each parameter</h4><p class=\"note\">The parameter whose values tell most about the time "
                  "comes first. "
-                 "One point is one configuration; the line is the median of its row; the accent marks the winner.</p>"
-                 "<div class=\"parameters\">");
+                 "The line goes from the fastest to the slowest of a row, the box over the middle half, the mark is the "
+                 "median; points, where scripts run, are single configurations; the accent marks the winner.</p>");
+    page_rawf(to, "<div class=\"parameters\" data-step=\"%zu\"", of->step);
+    if (of->count)
+        page_rawf(to, " data-low=\"%.9g\" data-high=\"%.9g\"", of->times.low, of->times.high);
+    page_raw(to, ">");
     for (size_t i; (i = next_parameter(of->at, listed, count)) < count; listed[i] = true)
         if (values_tried(of->at, i) > 1)
             add_parameter(to, of, i);

@@ -10,6 +10,7 @@
 #include "tuner/base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,8 +171,11 @@ void page_search(page *to, const page_place *at)
         page_raw(to, ". The winner is chosen later, in the finals.");
         if (profiled)
             page_rawf(to,
-                      " Marks at the foot: the %zu of which a stall profile was taken, which the guided strategy "
-                      "goes by and the finals are explained with.",
+                      strategy && strcmp(strategy, "guided") == 0
+                          ? " Marks at the foot: the %zu of which a stall profile was taken. The store does not keep which "
+                            "configurations were chosen because of them, so they show only about where guidance acted."
+                          : " Marks at the foot: the %zu of which a stall profile was taken, to explain the finals; this "
+                            "strategy is not guided by them.",
                       profiled);
         page_raw(to, "</p><div class=\"two\">");
         add_course(to, &of, false);
@@ -243,10 +247,23 @@ void page_failures(page *to, const page_place *at)
 // --- samples ---------------------------------------------------------------------------------------------------------
 
 typedef struct sampled {
-    const char *name, *classes;
+    const char *name, *key, *classes; // key: in the document
     const st_reported_samples *samples;
     double median, scatter, least, most;
 } sampled;
+
+// Against the median, from -span to +span; the script puts the single runs over it.
+static void add_box(page *to, const sampled *of, double span)
+{
+    static const double shares[] = {0, 0.25, 0.5, 0.75, 1};
+    double places[5];
+    char which[64];
+    for (size_t i = 0; i < 5; i++)
+        places[i] = 0.5 + (st_quantile(of->samples->ns, of->samples->count, shares[i]) / of->median - 1) / span / 2;
+    snprintf(which, sizeof which, " data-who=\"%s\" data-span=\"%.6g\"", of->key, span);
+    page_box(to, places, which);
+    page_raw(to, "</span>");
+}
 
 static void add_sampled(page *to, const sampled *of, double span)
 {
@@ -254,15 +271,9 @@ static void add_sampled(page *to, const sampled *of, double span)
     page_rawf(to, "<tr><th scope=\"row\"><i class=\"key %s\"></i>%s</th><td class=\"n\">%zu</td><td class=\"n\">",
               of->classes, of->name, of->samples->count);
     page_time(to, of->median);
-    page_raw(to, "</td><td class=\"stripcell\"><svg class=\"strip samples\" viewBox=\"0 0 1000 1000\" "
-                 "preserveAspectRatio=\"none\" "
-                 "aria-hidden=\"true\"><path class=\"median\" d=\"M500 80V920\"/>");
-    page_rawf(to, "<path class=\"pts %s\" d=\"", of->classes);
-    size_t step = page_step(of->samples->count);
-    for (size_t i = 0; i < of->samples->count; i += step) // from top to bottom as they were taken
-        page_point(to, 0.5 + (of->samples->ns[i] / of->median - 1) / span / 2,
-                   0.1 + 0.8 * (double)i / (double)of->samples->count);
-    page_raw(to, "\"/></svg></td><td class=\"n\">");
+    page_raw(to, "</td><td class=\"stripcell\">");
+    add_box(to, of, span);
+    page_raw(to, "</td><td class=\"n\">");
     page_time(to, interval.low);
     page_raw(to, " – ");
     page_time(to, interval.high);
@@ -281,7 +292,8 @@ static void add_side(sampled *list, size_t *count, const char *name, const char 
     if (!samples->count)
         return;
     sampled *of = &list[(*count)++];
-    *of = (sampled){.name = name, .classes = classes, .samples = samples};
+    *of = (sampled){.name = name, .key = classes[0] == 'w' ? "winner" : classes[0] == 'd' ? "default" : "runner_up",
+                    .classes = classes, .samples = samples};
     of->median = st_median(samples->ns, samples->count);
     of->scatter = st_mad(samples->ns, samples->count) / of->median;
     of->least = st_minimum(samples->ns, samples->count);
@@ -307,9 +319,10 @@ void page_samples(page *to, const page_place *at)
                                1 - st_quantile(list[i].samples->ns, list[i].samples->count, 0.01) / list[i].median));
     span *= 1.1;
     page_rawf(to,
-              "<section><h3>The samples</h3><p class=\"note\">Each point is one timed run against the median of its "
-              "row, from the "
-              "first at the top to the last; the edges are ∓%.2g %%.</p>",
+              "<section><h3>The samples</h3><p class=\"note\">The runner-up is the fastest besides winner and default; where "
+              "they tie it may be the faster of the two. The line goes from the least to the most, the box over the middle "
+              "half, against the median of its row; points, where scripts run, are single timed runs, from the first at the "
+              "top to the last. The edges are ∓%.2g %%.</p>",
               100 * span);
     page_scroll(to, "samples");
     page_raw(

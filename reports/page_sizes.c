@@ -64,7 +64,7 @@ static void add_size_row(page *to, const page_place *at)
     page_times(to, result->speedup.centre);
     page_raw(to, "</b>");
     add_interval_words(to, result->speedup);
-    page_rawf(to, result->tied > 1 ? "</td><td>%d tied</td><td class=\"n\">" : "</td><td></td><td class=\"n\">",
+    page_rawf(to, result->tied > 1 ? "</td><td class=\"whole\">%d tied</td><td class=\"n\">" : "</td><td></td><td class=\"n\">",
               result->tied);
     page_share(to, result->limit_share);
     page_raw(to, "</td><td class=\"stripcell\">");
@@ -80,9 +80,9 @@ void page_sizes(page *to, int session)
     page_rawf(to,
               "<section class=\"sizes\" id=\"s%d-sizes\"><h2>Sizes side by side</h2><p class=\"note\">Winner against "
               "default for each "
-              "problem and state of the cache. The strip is the share of what this device's memory can move: default, "
-              "winner, and a "
-              "line at 100 %%.",
+              "problem and state of the cache. The strip is the share of the measured limit of the memory: default, winner, "
+              "and a line at 100 %%. More than that is possible: the limit is a measurement too, and small data stay in the "
+              "cache.",
               session);
     if (of->count > 1) {
         page_raw(to, " All have <code>");

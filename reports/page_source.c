@@ -80,6 +80,12 @@ static void add_code_line(page *to, const hot_file *file, int number, const char
               : heat >= 0.15 ? " class=\"warm\""
                              : "",
               number);
+    if (!after && !before) { // of most lines there is nothing to say
+        page_rawf(to, "<td colspan=\"%d\"></td><td class=\"code\"><code>", standard ? 5 : 3);
+        page_bytes(to, text, length);
+        page_raw(to, "</code></td></tr>");
+        return;
+    }
     add_heat(to, after, most, "w");
     if (standard)
         add_heat(to, before, most, "d");

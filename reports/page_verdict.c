@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: how much faster, which changes did it, what it waits on now, the configuration to copy; and whether that
-// can be trusted. Invariants: 1. the first sentence is about the problem that the report leads with, and names it; 2. a
-// change counts only by what measured configurations without it took.
+// can be trusted. Invariants: 1. the first sentence is about the problem that the report leads with, and names it; 2. a gain
+// stands with all that was changed for it at once (report_steps.c).
 #include "reports/page_internal.h"
 
-#include "reports/format.h"
 #include "tuner/base/clock.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { CHANGES_TOLD = 5 };
-static const double change_least = 1.01; // below that a change is not worth a word in the verdict
-
 // What the other problems of the session came to.
 static void add_range(page *to, const page_place *at)
 {
@@ -61,63 +58,82 @@ static void add_headline(page *to, const page_place *at)
     page_raw(to, ".");
     add_range(to, at);
     page_raw(to, "</p>");
+    if (!at->session->summary && !at->session->standard_words)
+        return;
+    page_raw(to, "<p class=\"note\">");
+    if (at->session->summary) {
+        page_words(to, at->session->session.family);
+        page_raw(to, ": ");
+        page_words(to, at->session->summary);
+        page_raw(to, ". ");
+    }
+    if (at->session->standard_words) {
+        page_raw(to, "The default: ");
+        page_words(to, at->session->standard_words);
+    }
+    page_raw(to, "</p>");
 }
 
 // --- which changes did it, and what it waits on now ------------------------------------------------------------------
 
-static void add_change_words(page *to, const page_place *at, const st_reported_change *change)
+// Whether a step is one of those that gained most.
+static bool is_told(const st_reported_result *result, size_t step)
 {
-    page_raw(to, "<b>");
-    page_words(to, at->session->parameters[change->parameter].name);
-    page_raw(to, "</b> ");
-    page_words(to, change->from[0] ? change->from : "-");
-    page_raw(to, " → <b>");
-    page_words(to, change->to[0] ? change->to : "-");
-    page_raw(to, "</b>");
+    size_t before = 0;
+    for (size_t i = 0; i < result->step_count; i++)
+        before += result->steps[i].gain > result->steps[step].gain ||
+                  (result->steps[i].gain == result->steps[step].gain && i < step);
+    return result->steps[step].gain >= ST_REPORT_GAIN_TELLS && before < CHANGES_TOLD;
+}
+
+static void add_cause_item(page *to, const page_place *at, const st_reported_step *step)
+{
+    page_raw(to, "<li><b class=\"worth\">");
+    page_times(to, step->gain);
+    page_raw(to, "</b><span>");
+    page_step_words(to, at, step);
+    page_raw(to, "<span class=\"cost\">");
+    for (size_t i = 0; i < at->session->parameter_count; i++)
+        if (st_report_is_let_go(at->problem, at->cache, step, i))
+            page_meaning_words(to, at->session, i);
+    if (step->differ == 1)
+        page_raw(to, "Measured alone.</span>");
+    else
+        page_rawf(to,
+                  step->between ? "Together: these %zu; what was measured between them was no gain.</span>"
+                                : "Together: these %zu were measured only at once.</span>",
+                  step->differ);
+    page_raw(to, "</span></li>");
 }
 
 static void add_cause(page *to, const page_place *at)
 {
     const st_reported_result *result = at->result;
-    size_t told = 0, small = 0;
+    size_t told = 0;
     page_raw(to, "<div class=\"answer\"><h2>What made it faster</h2>");
+    if (result->standard < 0) {
+        page_raw(to, "<p>Not known: the default has no time.</p></div>");
+        return;
+    }
     if (!result->change_count) {
         page_raw(to, "<p>Nothing: it is the default.</p></div>");
         return;
     }
-    page_raw(to, "<ol class=\"causes\">");
-    for (size_t i = 0; i < result->change_count; i++) {
-        const st_reported_change *change = &result->changes[i];
-        bool tells = change->without_count >= ST_REPORT_TELLING && change->without >= change_least;
-        if (!tells || told == CHANGES_TOLD) {
-            small++;
-            continue;
+    page_raw(to, "<ul class=\"causes\">");
+    for (size_t i = 0; i < result->step_count; i++)
+        if (is_told(result, i)) {
+            add_cause_item(to, at, &result->steps[i]);
+            told++;
         }
-        page_raw(to, "<li>");
-        add_change_words(to, at, change);
-        page_raw(to, "<span class=\"cost\">");
-        if (at->session->parameters[change->parameter].roles) {
-            page_raw(to, "moves ");
-            page_roles(to, at->session->parameters[change->parameter].roles);
-            page_raw(to, "; ");
-        }
-        page_raw(to, "without it the best of ");
-        page_count(to, (double)change->without_count);
-        page_raw(to, " configurations takes ");
-        page_times(to, change->without);
-        page_raw(to, " the time</span></li>");
-        told++;
-    }
-    page_raw(to, "</ol>");
-    if (!told)
-        page_raw(
-            to,
-            "<p>No single change: each of them can be left out without loss as long as the others stay, or was never "
-            "tried without the others.</p>");
-    else if (small)
-        page_rawf(to, "<p class=\"note\">%zu more change%s of less weight stand%s below.</p>", small,
-                  small == 1 ? "" : "s", small == 1 ? "s" : "");
-    page_raw(to, "</div>");
+    page_raw(to, told ? "</ul><p class=\"note\">Step by step from the default to the winner, the steps that gained most; "
+                        "each is between two configurations that were measured. All steps multiply to "
+                      : "</ul><p>No step between measured configurations gains as much as 1 %. All together gain ");
+    page_times(to, result->standard_ns / result->winner_ns);
+    page_rawf(to, told ? ". In another order each might count for more or less. <a href=\"#s%dp%d%s-changes\">All steps, and "
+                         "each change by itself</a>; <a href=\"#s%d-parameters\">what the names mean</a>.</p></div>"
+                       : ". <a href=\"#s%dp%d%s-changes\">All steps</a>; <a href=\"#s%d-parameters\">what the names "
+                         "mean</a>.</p></div>",
+              at->session_index, at->problem_index, st_report_cache_name(at->cache), at->session_index);
 }
 
 static void add_waits_now(page *to, const page_place *at)
@@ -137,7 +153,9 @@ static void add_waits_now(page *to, const page_place *at)
     page_raw(to, "</p>");
     if (profile && profile->finding_count) {
         const st_finding *finding = &profile->findings[0];
-        page_raw(to, "<p>");
+        page_raw(to, "<p>The rules say: it <b>");
+        page_words(to, strncmp(finding->title, "it ", 3) == 0 ? finding->title + 3 : finding->title);
+        page_raw(to, "</b>. ");
         page_words(to, finding->message);
         page_raw(to, "</p>");
     }
@@ -149,13 +167,9 @@ static void add_waits_now(page *to, const page_place *at)
         page_raw(to, ".</p>");
     }
     if (isfinite(result->limit_share)) {
-        page_raw(to, "<p class=\"note\">It moves ");
-        page_speed(to, result->speed);
-        page_raw(to, ", ");
-        page_share(to, result->limit_share);
-        page_raw(to, " of the ");
-        page_speed(to, result->limit_gbs);
-        page_raw(to, " that this device's memory was measured to move.</p>");
+        page_raw(to, "<p class=\"note\">");
+        page_limit(to, at);
+        page_raw(to, "</p>");
     }
     page_raw(to, "</div>");
 }
@@ -169,7 +183,10 @@ static void add_configuration(page *to, const page_place *at)
         page_words(to, at->result->note);
         page_raw(to, ".");
     }
-    page_raw(to, "</p></div>");
+    page_rawf(to,
+              "</p><p class=\"note\">Candidate <code>%.8s</code>; all that is stored of it:</p><pre "
+              "class=\"command\"><code>simtune show %.12s</code></pre></div>",
+              at->problem->candidates[at->result->winner].id, at->problem->candidates[at->result->winner].id);
 }
 
 void page_verdict(page *to, int session)
@@ -222,12 +239,13 @@ void page_trust(page *to, const st_reported_session *session)
 {
     static const char *const classes[] = {"red", "amber", "green", "grey"};
     static const char *const marks[] = {"✕", "!", "✓", "?"};
-    static const char *const summaries[] = {"No: read the first line.", "Yes, with what is marked in mind.",
-                                            "Yes: nothing speaks against it.",
-                                            "Nothing is known that speaks for or against it."};
     st_reported_level worst = st_report_trust(session);
     page_rawf(to, "<section class=\"trust\"><h2>Can it be trusted? <span class=\"level %s\">", classes[worst]);
-    page_words(to, has_winner(session) || worst == ST_REPORTED_RED ? summaries[worst] : "There is no winner to trust.");
+    if (has_winner(session) || worst == ST_REPORTED_RED) {
+        st_report_trust_words(session, &to->scratch);
+        page_scratch(to);
+    } else
+        page_raw(to, "There is no winner to trust.");
     page_raw(to, "</span></h2><ul class=\"doubts\">");
     for (size_t i = 0; i < session->doubt_count; i++) {
         const st_reported_doubt *doubt = &session->doubts[i];
@@ -239,58 +257,4 @@ void page_trust(page *to, const st_reported_session *session)
         page_raw(to, "</span></li>");
     }
     page_raw(to, "</ul></section>");
-}
-
-// --- all changes -----------------------------------------------------------------------------------------------------
-
-static void add_change_row(page *to, const page_place *at, const st_reported_change *change, double most)
-{
-    const st_reported_parameter *parameter = &at->session->parameters[change->parameter];
-    page_raw(to, "<tr><th scope=\"row\"");
-    if (parameter->meaning) {
-        page_raw(to, " title=\"");
-        page_words(to, parameter->meaning);
-        page_raw(to, "\"");
-    }
-    page_raw(to, ">");
-    page_words(to, parameter->name);
-    page_raw(to, "</th><td><code>");
-    page_words(to, change->from[0] ? change->from : "-");
-    page_raw(to, "</code></td><td><code class=\"moved\">");
-    page_words(to, change->to[0] ? change->to : "-");
-    page_raw(to, "</code></td><td>");
-    page_roles(to, parameter->roles);
-    page_raw(to, "</td><td class=\"n\">");
-    page_times(to, change->without);
-    page_raw(to, "</td><td class=\"n\">");
-    page_count(to, (double)change->without_count);
-    page_rawf(to, "</td><td class=\"barcell\"><span class=\"bar\"><i style=\"width:%.1f%%\"></i></span></td><td>",
-              isfinite(change->without) && most > 1 ? 100 * fmax(0, (change->without - 1) / (most - 1)) : 0);
-    if (change->without_candidate >= 0)
-        page_candidate(to, at, change->without_candidate);
-    else
-        page_raw(to, "not measured");
-    page_raw(to, "</td></tr>");
-}
-
-void page_changes(page *to, const page_place *at)
-{
-    double most = 1;
-    if (!at->result->change_count)
-        return;
-    for (size_t i = 0; i < at->result->change_count; i++)
-        most = fmax(most, isfinite(at->result->changes[i].without) ? at->result->changes[i].without : 1);
-    page_raw(to,
-             "<h4>What each change is worth</h4><p class=\"note\">Each row keeps one parameter at the default's value "
-             "and takes the best of all configurations measured so: the least that leaving the change out costs, with "
-             "everything else tuned anew. 1.00 × means that the change can be left out; the fewer were tried (\"best "
-             "of\"), the less that says.</p>");
-    page_scroll(to, "changes");
-    page_raw(to, "<table class=\"changes\"><thead><tr><th scope=\"col\">parameter</th>"
-                 "<th scope=\"col\">default</th><th scope=\"col\">winner</th><th scope=\"col\">moves</th>"
-                 "<th scope=\"col\" class=\"n\">time without it</th><th scope=\"col\" class=\"n\">best of</th><th "
-                 "scope=\"col\"></th><th scope=\"col\">seen in</th></tr></thead><tbody>");
-    for (size_t i = 0; i < at->result->change_count; i++)
-        add_change_row(to, at, &at->result->changes[i], most);
-    page_raw(to, "</tbody></table></div>");
 }

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double segment_least = 0.01, label_least = 0.085;
+static const double segment_least = 0.01, label_least = 0.03;
 
 typedef struct waits_side {
     const char *name, *classes;
@@ -29,7 +29,7 @@ static double share_of(const st_reported_profile *profile, const char *name)
 static const char *short_words(const char *name)
 {
     return strcmp(name, "selected") == 0       ? "issues"
-           : strcmp(name, "not_selected") == 0 ? "ready, another warp issues"
+           : strcmp(name, "not_selected") == 0 ? "ready"
                                                : name;
 }
 
@@ -42,8 +42,11 @@ static void add_segment(page *to, const char *name, double share, double of_all)
     page_raw(to, " ");
     page_share(to, share);
     page_raw(to, "\">");
-    if (share * of_all >= label_least)
+    if (share * of_all >= label_least) {
+        page_raw(to, "<wbr><span>"); // what does not fit goes to a second line, which is not shown: never half a word
         page_words(to, short_words(name));
+        page_raw(to, "</span>");
+    }
     page_raw(to, "</i>");
 }
 
@@ -89,7 +92,7 @@ static void add_row(page *to, const waits_side *sides, size_t count, const char 
     page_words(to, short_words(name));
     page_raw(to, "<small>");
     bool is_ready = strcmp(name, "selected") == 0 || strcmp(name, "not_selected") == 0;
-    page_words(to, is_ready ? (name[0] == 's' ? "the useful part" : "enough warps: no loss") : page_waits_for(name));
+    page_words(to, is_ready ? (name[0] == 's' ? "the useful part" : "another warp issues: enough warps, no loss") : page_waits_for(name));
     page_raw(to, "</small></th>");
     for (size_t i = 0; i < count; i++)
         add_cells(to, &sides[i], name);
@@ -210,6 +213,37 @@ static void add_roof_table(page *to, const roof_point *points, size_t count, dou
     page_raw(to, "</tbody></table></div>");
 }
 
+static void add_roof_heights(page *to, const page_scale *y)
+{
+    double ticks[8];
+    size_t count = page_scale_ticks(y, ticks, 5);
+    page_raw(to, "<div class=\"axis y\" aria-hidden=\"true\">");
+    for (size_t i = 0; i < count; i++)
+        page_rawf(to, "<span style=\"top:%.1f%%\">%g</span>", 100 * (1 - page_scale_at(y, ticks[i])), ticks[i]);
+    page_raw(to, "</div>");
+}
+
+static void add_roof_widths(page *to, const page_scale *x)
+{
+    double ticks[8];
+    size_t count = page_scale_ticks(x, ticks, 5);
+    page_raw(to, "<div class=\"axis x ticks\" aria-hidden=\"true\">");
+    for (size_t i = 0; i < count; i++)
+        page_rawf(to, "<span style=\"left:%.1f%%\">%g</span>", 100 * page_scale_at(x, ticks[i]), ticks[i]);
+    page_raw(to, "</div><div class=\"axis x title\">warp instructions for each byte of device memory →</div>");
+}
+
+static void add_roof_grid(page *to, const page_scale *x, const page_scale *y)
+{
+    double ticks[8];
+    size_t count = page_scale_ticks(y, ticks, 5);
+    for (size_t i = 0; i < count; i++)
+        page_rawf(to, "<path class=\"grid\" d=\"M0 %.0fH%d\"/>", PAGE_HIGH * (1 - page_scale_at(y, ticks[i])), PAGE_WIDE);
+    count = page_scale_ticks(x, ticks, 5);
+    for (size_t i = 0; i < count; i++)
+        page_rawf(to, "<path class=\"grid\" d=\"M%.0f 0V%d\"/>", PAGE_WIDE * page_scale_at(x, ticks[i]), PAGE_HIGH);
+}
+
 static void add_roof_plot(page *to, const roof_point *points, size_t count, double memory, double issue)
 {
     double knee = issue / memory, x_low = knee / 30, x_high = knee * 8, y_low = INFINITY, y_high = issue * 2;
@@ -222,9 +256,11 @@ static void add_roof_plot(page *to, const roof_point *points, size_t count, doub
     y_low = fmin(y_low, x_low * memory);
     page_scale x = page_scale_log(x_low, x_high), y = page_scale_log(y_low, y_high);
     page_chart_begin(to, "roof");
+    add_roof_heights(to, &y);
     page_raw(to, "<div class=\"plot\">");
     page_svg_begin(to, "roofline",
                    "Roofline: default and winner under the roofs of memory and issue; the table has the figures");
+    add_roof_grid(to, &x, &y);
     add_line(to, &x, &y, x.low, x.low * memory, knee, issue, "rule");
     add_line(to, &x, &y, knee, issue, x.high, issue, "rule");
     for (size_t i = 0; i < count; i++) {
@@ -237,12 +273,13 @@ static void add_roof_plot(page *to, const roof_point *points, size_t count, doub
         page_rawf(to, "<span class=\"tag %s%s\" style=\"left:%.1f%%;top:%.1f%%\">%s</span>", points[i].classes,
                   page_scale_at(&x, points[i].x) > 0.7 ? " left" : "", 100 * page_scale_at(&x, points[i].x),
                   100 * (1 - page_scale_at(&y, points[i].y)), points[i].name);
-    page_rawf(to, "<span class=\"tag roof-issue\" style=\"right:0;top:%.1f%%\">issue: %.0f billion/s</span>",
+    page_rawf(to, "<span class=\"tag roof-issue\" style=\"right:0;top:%.1f%%\">issue: %.0f</span>",
               100 * (1 - page_scale_at(&y, issue)), issue);
     page_rawf(to, "<span class=\"tag roof-memory\" style=\"left:2%%;top:%.1f%%\">memory: ",
               100 * (1 - page_scale_at(&y, x.low * memory * 1.6)));
     page_speed(to, memory);
-    page_raw(to, "</span></div><div class=\"axis x title\">warp instructions for each byte of device memory →</div>");
+    page_raw(to, "</span></div>");
+    add_roof_widths(to, &x);
     page_chart_end(to);
 }
 
@@ -262,10 +299,10 @@ void page_roofline(page *to, const page_place *at)
         return;
     page_raw(
         to,
-        "<h4>Roofline</h4><div class=\"two\"><figure><figcaption class=\"note\">Higher is faster. Under the slope the "
-        "memory is the limit, "
-        "under the flat line the number of instructions. A point that touches a roof cannot get faster without moving "
-        "along it.</figcaption>");
+        "<h4>Roofline</h4><div class=\"two\"><figure><figcaption class=\"note\">Billion warp instructions a second, over "
+        "how many there are for each byte. Under the slope the memory is the limit, under the flat line the number of "
+        "instructions. A point at a roof cannot go higher without moving along it; where a winner has fewer instructions "
+        "for the same bytes, it may stand lower and be faster.</figcaption>");
     add_roof_plot(to, points, count, memory, issue);
     page_raw(to, "</figure>");
     add_roof_table(to, points, count, memory, issue);

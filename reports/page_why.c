@@ -8,7 +8,6 @@
 #include "tuner/base/json.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef enum row_kind { ROW_TIME, ROW_SPEED, ROW_SHARE, ROW_COUNT, ROW_RATIO, ROW_BYTES } row_kind;
@@ -18,6 +17,25 @@ typedef struct why_sides {
     const st_reported_candidate *standard, *winner; // standard NULL: there is none
     const st_reported_profile *before, *after;
 } why_sides;
+
+// --- the limit of the memory -------------------------------------------------------------------------------------------
+
+void page_limit(page *to, const page_place *at)
+{
+    const st_reported_result *result = at->result;
+    page_raw(to, "It moves ");
+    page_speed(to, result->speed);
+    page_raw(to, ", ");
+    page_share(to, result->limit_share);
+    page_raw(to, " of the limit of the memory, ");
+    page_speed(to, result->limit_gbs);
+    page_raw(to, ": ");
+    st_report_limit(at->session, result, &to->scratch);
+    page_scratch(to);
+    page_raw(to, result->limit_share > 1 ? ". So it is faster than the limit that was measured: that is a measurement too, and "
+                                           "what a run wrote last may still be in the cache when it ends."
+                                         : ".");
+}
 
 // --- occupancy -------------------------------------------------------------------------------------------------------
 
@@ -152,12 +170,10 @@ static void add_measured(page *to, const why_sides *sides)
     const st_reported_result *result = sides->at->result;
     double before = sides->standard ? result->standard_ns : NAN;
     add_row(to, "time", "median of the finals", ROW_TIME, before, result->winner_ns, NAN);
-    st_text_add(&to->scratch, "bytes that it has to move, by time; the bar ends at what this memory can do, ");
-    st_report_speed(&to->scratch, result->limit_gbs);
-    char words[160];
-    snprintf(words, sizeof words, "%s", st_text_string(&to->scratch));
-    st_text_clear(&to->scratch);
-    add_row(to, "speed", words, ROW_SPEED, result->bytes / before, result->speed, result->limit_gbs);
+    add_row(to, "speed",
+            isfinite(result->limit_gbs) ? "bytes that it has to move, by time; the bar ends at the measured limit of the memory"
+                                        : "bytes that it has to move, by time",
+            ROW_SPEED, result->bytes / before, result->speed, fmax(result->limit_gbs, result->speed));
 }
 
 static void add_counters(page *to, const why_sides *sides)
@@ -184,18 +200,18 @@ static double shared_of(const st_reported_candidate *candidate)
 static void add_resources(page *to, const why_sides *sides)
 {
     const st_reported_candidate *a = sides->standard, *b = sides->winner;
-    add_row(to, "occupancy", "warps of the first kernel that can be resident, of what an SM holds", ROW_SHARE,
+    add_row(to, "occupancy", "warps of its main kernel that can be resident, of what an SM holds", ROW_SHARE,
             a ? a->occupancy : NAN, b->occupancy, 1);
     add_counter(to, sides, "occupancy", "achieved occupancy", ROW_SHARE, 1);
-    add_word_row(to, "limited by", "what keeps more blocks of it from being resident", limiter(sides, a),
+    add_word_row(to, "limited by", "what keeps more blocks of its main kernel from being resident", limiter(sides, a),
                  limiter(sides, b));
-    add_row(to, "registers", "for each thread of the first kernel", ROW_COUNT, a ? known(a->registers) : NAN,
+    add_row(to, "registers", "for each thread of its main kernel", ROW_COUNT, a ? known(a->registers) : NAN,
             known(b->registers), 255);
-    add_row(to, "spills", "local memory for each thread", ROW_BYTES, a ? known(a->local_bytes) : NAN,
+    add_row(to, "spills", "local memory for each thread, the most of any of its kernels", ROW_BYTES, a ? known(a->local_bytes) : NAN,
             known(b->local_bytes), NAN);
-    add_row(to, "shared memory", "for each block of the first kernel", ROW_BYTES, shared_of(a), shared_of(b),
+    add_row(to, "shared memory", "for each block of its main kernel", ROW_BYTES, shared_of(a), shared_of(b),
             fact(sides, "smem_per_block"));
-    add_row(to, "blocks", "resident on an SM", ROW_COUNT, a ? known(a->blocks_per_sm) : NAN, known(b->blocks_per_sm),
+    add_row(to, "blocks", "of its main kernel, resident on an SM", ROW_COUNT, a ? known(a->blocks_per_sm) : NAN, known(b->blocks_per_sm),
             NAN);
 }
 
@@ -212,7 +228,11 @@ void page_why(page *to, const page_place *at)
     page_raw(to, "<section class=\"why\"><h3>Why it is faster</h3>");
     page_changes(to, at);
     page_waits(to, at);
-    page_raw(to, "<h4>Default and winner, side by side</h4>");
+    page_raw(to, "<h4>Default and winner, side by side</h4><p class=\"note\">The main kernel is the launch with the most "
+                 "threads; counters are of all kernels of a run. ");
+    if (isfinite(result->limit_share))
+        page_limit(to, at);
+    page_raw(to, "</p>");
     page_scroll(to, "default and winner");
     page_raw(to,
              "<table class=\"sides\"><thead><tr>"

@@ -128,7 +128,19 @@ typedef struct st_reported_change { // a parameter in which the winner differs f
     double without;
     int without_candidate; // the one with that best time, -1
     size_t without_count;  // of how many it is the best; fewer than ST_REPORT_TELLING (the default alone) tell nothing
+    size_t pairs;          // of measured configurations that differ in this parameter alone, one with each value
+    st_interval alone;     // least, median and most of what the change gains in them (time before / after); NaN: no pair
 } st_reported_change;
+
+// A step of the way from the default to the winner. Both ends are measured configurations; what differs between them was
+// changed at once, so its gain belongs to all of it together (report_steps.c says how the way is chosen).
+#define ST_REPORT_GAIN_TELLS 1.01 // a gain below that is not told from noise
+typedef struct st_reported_step {
+    int before, after;     // candidates
+    double gain;           // time before / time after; those of all steps multiply to that of the whole
+    size_t differ;         // parameters in which the two differ: 1: the gain is of that change alone
+    size_t between;        // measured configurations that have only some of these changes (none of them is a step)
+} st_reported_step;
 
 typedef struct st_reported_past {    // a winner of the same problem on the same device
     char session_id[ST_HASH_TEXT], driver[32], compiler[48], tool[32], template_hash[ST_HASH_TEXT];
@@ -144,12 +156,16 @@ typedef struct st_reported_result {  // of one problem in one state of the cache
     int tied;                        // size of the tied set, 1: a clear win; 0 unknown
     char *note;                      // why this one of the tied set; NULL
     double bytes;                    // moved by one run; NaN
-    double speed, limit_gbs, limit_share; // bytes / winner_ns in GB/s; what the memory can do with these reads and
-                                     // writes (st_view_limit_gbs); the share of it. NaN
+    double speed, limit_gbs, limit_share; // bytes / winner_ns in GB/s; what this memory was measured to move with these
+                                     // reads and writes, whatever the winner reached; the share of it, which is more
+                                     // than 1 where the winner was faster. NaN
+    double written;                  // share of writes that the limit is for: 0 reading alone, 0.5 a copy; NaN
     st_reported_entrant *finals;     // fastest first
     size_t final_count, final_capacity;
     st_reported_change *changes;     // costliest to leave out first; those that tell nothing last
     size_t change_count, change_capacity;
+    st_reported_step *steps;         // from the default to the winner, in their order; none where the winner is the default
+    size_t step_count, step_capacity;
     double *importance;              // one a parameter: share of the variance of log time that its values explain
                                      // by themselves (0…1); NaN: one value only, or too few candidates. NULL: no times
     size_t measured;                 // candidates with a time in this state of the cache
@@ -207,6 +223,8 @@ typedef struct st_reported_session {
     st_reported_observed observed;
     json_t *sources;                 // {"scan.cu": text, …} of the template, NULL unknown
     char *source_file;               // which of them is the template itself; NULL
+    char *summary;                   // what the family computes, as the template says it; NULL
+    char *standard_words;            // the comment above the template's default; NULL
     int lead;                        // the problem that a reader should look at first: the one of the largest gain
                                      // that is no tie and is backed by counters; -1: no problem at all
     uint16_t *values;                // of all candidates
@@ -231,8 +249,18 @@ void st_report_verdict(const st_reported_session *session, const st_reported_pro
 void st_report_waits_on(const st_reported_profile *profile, st_text *out);
 // "BLOCK 256 → 512" for a change.
 void st_report_change(const st_reported_session *session, const st_reported_change *change, st_text *out);
+// What the speed of the winner is measured against: "reading (4622 GB/s) and copying (3933 GB/s), the fastest that simtune
+// measured here, for 50 % of bytes written". Nothing where the limit is not known.
+void st_report_limit(const st_reported_session *session, const st_reported_result *result, st_text *out);
+// "VEC 1 → 4; with it ITEMS 4 → 16" for a step: first what it let go of the default, then what else differs.
+void st_report_step(const st_reported_session *session, const st_reported_problem *problem, int cache,
+                    const st_reported_step *step, st_text *out);
+// Whether a parameter is one that the step let go: before it had the default's value, and the winner has another.
+bool st_report_is_let_go(const st_reported_problem *problem, int cache, const st_reported_step *step, size_t parameter);
 // The worst level among the doubts.
 st_reported_level st_report_trust(const st_reported_session *session);
+// "Yes: nothing speaks against it. 2 things are not known.": the same in words.
+void st_report_trust_words(const st_reported_session *session, st_text *out);
 
 // --- forms ---------------------------------------------------------------------------------------------------------
 typedef struct st_report_page_options {

@@ -26,6 +26,11 @@ st_code report_parameters(st_reported_session *session, st_error *error);
 st_code report_source(st_reported_session *session, const char *template_json, st_error *error);
 // --- report_results.c: winners, finals, changes, importance
 st_code report_results(st_store *store, st_reported_session *session, const report_places *places, st_error *error);
+// --- report_steps.c: the way from the default to the winner, and what each change does by itself
+st_code report_steps(const st_reported_session *session, const st_reported_problem *problem, int cache,
+                     st_reported_result *result, st_error *error);
+st_code report_pairs(const st_reported_session *session, const st_reported_problem *problem, int cache,
+                     st_reported_result *result, st_error *error);
 // --- report_profile.c
 st_code report_profile_load(st_store *store, const st_reported_session *session, const st_reported_problem *problem,
                             int cache, int candidate, st_reported_profile **out, st_error *error);

@@ -39,8 +39,8 @@ FACT(dynamic_smem, json_out_whole)
 FACT(blocks_per_sm, json_out_whole)
 FACT(deterministic, json_out_whole)
 FACT(profiled, json_out_whole)
-FACT(occupancy, json_out_number)
-FACT(compile_seconds, json_out_number)
+FACT(occupancy, json_out_share)
+FACT(compile_seconds, json_out_share)
 
 static void write_median(json_out *to, const st_reported_candidate *c, int cache)
 {
@@ -52,9 +52,10 @@ static void write_first(json_out *to, const st_reported_candidate *c, int cache)
     json_out_number(to, c->times[cache].first_ns);
 }
 
-static void write_first_ms(json_out *to, const st_reported_candidate *c, int cache)
+static void write_first_after(json_out *to, const st_reported_candidate *c, int cache)
 {
-    json_out_whole(to, c->times[cache].first_ms);
+    int64_t first = c->times[cache].first_ms;
+    json_out_whole(to, first < to->first_ms ? -1 : first - to->first_ms);
 }
 
 static void write_phase(json_out *to, const st_reported_candidate *c, int cache)
@@ -81,7 +82,7 @@ static const column facts[] = {{"id", write_id},
                                {"compile_seconds", write_compile_seconds}};
 static const column times[] = {{"median_ns", write_median},
                                {"first_ns", write_first},
-                               {"first_ms", write_first_ms},
+                               {"first_after_ms", write_first_after},
                                {"phase", write_phase},
                                {"samples", write_samples}};
 
@@ -219,6 +220,7 @@ static void write_trust(json_out *to, const st_reported_session *session)
 static void write_session(json_out *to, const st_reported_session *session)
 {
     static const char *const states[] = {"running", "finished", "interrupted"};
+    to->first_ms = session->observed.first_ms;
     json_out_raw(to, "{\"id\":");
     json_out_string(to, session->session.id);
     json_out_put_string(to, "label", session->label);
@@ -227,6 +229,7 @@ static void write_session(json_out *to, const st_reported_session *session)
     json_out_put_string(to, "command", session->session.command);
     json_out_put_whole(to, "started_ms", session->session.started_ms);
     json_out_put_whole(to, "finished_ms", session->session.finished_ms);
+    json_out_put_whole(to, "first_measured_ms", session->observed.first_ms);
     json_out_key(to, "options");
     json_out_document(to, session->options);
     json_out_key(to, "run");
@@ -245,7 +248,7 @@ static void write_session(json_out *to, const st_reported_session *session)
 
 st_code report_json_write(const st_report *report, bool for_page, st_text *out, st_error *error)
 {
-    json_out to = {out, for_page};
+    json_out to = {out, for_page, 0};
     json_out_raw(&to, "{\"schema\":\"simtune.report/1\",\"outcomes\":[");
     for (int i = 0; i < ST_REPORTED_OUTCOMES; i++)
         st_text_addf(out, "%s\"%s\"", i ? "," : "", st_reported_outcome_name((st_reported_outcome)i));

@@ -55,6 +55,14 @@ void json_out_number(json_out *to, double value)
         json_out_raw(to, "null");
 }
 
+void json_out_share(json_out *to, double value)
+{
+    if (isfinite(value))
+        st_text_addf(to->out, "%.4g", value);
+    else
+        json_out_raw(to, "null");
+}
+
 void json_out_whole(json_out *to, int64_t value) // below 0: unknown
 {
     char digits[24];
@@ -84,6 +92,12 @@ void json_out_put_number(json_out *to, const char *name, double value)
 {
     json_out_key(to, name);
     json_out_number(to, value);
+}
+
+void json_out_put_share(json_out *to, const char *name, double value)
+{
+    json_out_key(to, name);
+    json_out_share(to, value);
 }
 
 void json_out_put_whole(json_out *to, const char *name, int64_t value)

@@ -22,10 +22,10 @@ static void write_waits(json_out *to, const st_reported_profile *profile)
         const st_reported_wait *wait = &profile->waits[i];
         json_out_raw(to, i ? ",{\"name\":" : "{\"name\":");
         json_out_string(to, wait->name);
-        json_out_put_number(to, "samples_share", wait->samples);
-        json_out_put_number(to, "not_issued_share", wait->not_issued);
-        json_out_put_number(to, "latency_share", wait->latency);
-        json_out_put_number(to, "warps_per_issue", wait->ratio);
+        json_out_put_share(to, "samples_share", wait->samples);
+        json_out_put_share(to, "not_issued_share", wait->not_issued);
+        json_out_put_share(to, "latency_share", wait->latency);
+        json_out_put_share(to, "warps_per_issue", wait->ratio);
         json_out_raw(to, "}");
     }
     json_out_raw(to, "]");
@@ -79,7 +79,7 @@ static void write_profile(json_out *to, const st_reported_profile *profile)
         json_out_string(to, profile->lines[i].file);
         json_out_put_whole(to, "line", profile->lines[i].line > 0 ? profile->lines[i].line : -1);
         json_out_put_string(to, "stall", profile->lines[i].stall_name);
-        json_out_put_number(to, "share", profile->lines[i].share);
+        json_out_put_share(to, "share", profile->lines[i].share);
         json_out_raw(to, "}");
     }
     json_out_raw(to, "]}");
@@ -124,12 +124,29 @@ static void write_changes(json_out *to, const st_reported_session *session, cons
         json_out_put_number(to, "time_without", change->without);
         json_out_put_whole(to, "candidate_without", change->without_candidate);
         json_out_put_whole(to, "configurations_without", (int64_t)change->without_count);
+        json_out_put_whole(to, "pairs", (int64_t)change->pairs);
+        json_out_key(to, "alone");
+        write_interval(to, change->alone);
         json_out_raw(to, "}");
     }
     json_out_raw(to, "],\"importance\":[");
     for (size_t i = 0; i < session->parameter_count && result->importance; i++) {
         json_out_raw(to, i ? "," : "");
         json_out_number(to, result->importance[i]);
+    }
+    json_out_raw(to, "]");
+}
+
+static void write_steps(json_out *to, const st_reported_result *result)
+{
+    json_out_raw(to, ",\"steps\":[");
+    for (size_t i = 0; i < result->step_count; i++) {
+        json_out_raw(to, i ? ",{\"before\":" : "{\"before\":");
+        json_out_whole(to, result->steps[i].before);
+        json_out_put_whole(to, "after", result->steps[i].after);
+        json_out_put_number(to, "gain", result->steps[i].gain);
+        json_out_put_whole(to, "parameters", (int64_t)result->steps[i].differ);
+        json_out_raw(to, "}");
     }
     json_out_raw(to, "]");
 }
@@ -180,6 +197,7 @@ void json_out_result(json_out *to, const st_reported_session *session, const st_
     json_out_put_whole(to, "measured", (int64_t)result->measured);
     write_finals(to, result);
     write_changes(to, session, result);
+    write_steps(to, result);
     json_out_raw(to, ",\"profiles\":{\"winner\":");
     write_profile(to, result->winner_profile);
     json_out_key(to, "default");

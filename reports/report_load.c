@@ -36,7 +36,7 @@ static void clear_result(st_reported_result *result)
     *result = (st_reported_result){.winner = -1, .standard = -1, .runner_up = -1};
     result->winner_ns = result->standard_ns = result->runner_up_ns = NAN;
     result->speedup = (st_interval){NAN, NAN, NAN};
-    result->bytes = result->speed = result->limit_gbs = result->limit_share = NAN;
+    result->bytes = result->speed = result->limit_gbs = result->limit_share = result->written = NAN;
 }
 
 static st_reported_problem *problem_of(st_reported_session *session, const char *text)
@@ -362,6 +362,7 @@ static void release_result(st_reported_result *result)
     st_free(result->finals);
     st_free(result->past);
     st_free(result->changes);
+    st_free(result->steps);
     st_free(result->importance);
     st_free(result->note);
     st_free(result->winner_samples.ns);
@@ -409,6 +410,8 @@ static void release_session(st_reported_session *session)
     st_free(session->parameters);
     st_free(session->doubts);
     st_free(session->source_file);
+    st_free(session->summary);
+    st_free(session->standard_words);
     st_free(session->values);
 }
 

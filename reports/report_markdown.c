@@ -12,52 +12,10 @@
 
 enum { ROWS_OPEN = 6, FINDINGS_MOST = 3 };
 
-// --- escaping ------------------------------------------------------------------------------------------------------
-
-// Running text: every character that Markdown or HTML could take for markup is escaped, a line's end is a space.
-static void add_text(st_text *out, const char *text)
-{
-    while (*text) {
-        size_t length = st_text_character(text);
-        unsigned char c = (unsigned char)*text;
-        if (c == '<')
-            st_text_add(out, "&lt;");
-        else if (c == '&')
-            st_text_add(out, "&amp;");
-        else if (strchr("|\\`*_[]#~>@$", c))
-            st_text_addf(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f || !length)
-            st_text_add(out, length ? " " : "?");
-        else
-            st_text_add_bytes(out, text, length);
-        text += length ? length : 1;
-    }
-}
-
-// Code within a line or a cell: a backtick cannot be escaped there, and a bar ends the cell even there.
-static void add_code(st_text *out, const char *text)
-{
-    st_text_add(out, "`");
-    while (*text) {
-        size_t length = st_text_character(text);
-        unsigned char c = (unsigned char)*text;
-        if (c == '`')
-            st_text_add(out, "'");
-        else if (c == '|')
-            st_text_add(out, "\\|");
-        else if (c < 0x20 || c == 0x7f || !length)
-            st_text_add(out, length ? " " : "?");
-        else
-            st_text_add_bytes(out, text, length);
-        text += length ? length : 1;
-    }
-    st_text_add(out, "`");
-}
-
 // A text of ours that may hold words of others, built aside.
 static void take(st_text *out, st_text *words)
 {
-    add_text(out, st_text_string(words));
+    st_report_markdown_words(out, st_text_string(words));
     out->failed = out->failed || words->failed;
     st_text_clear(words);
 }
@@ -111,7 +69,7 @@ static void add_main_wait(const st_reported_profile *profile, st_text *out)
         return;
     }
     const st_reported_wait *wait = &profile->waits[profile->main_wait];
-    add_code(out, wait->name);
+    st_report_markdown_code(out, wait->name);
     st_text_add(out, " ");
     st_report_share(out, st_reported_wait_share(profile, wait));
 }
@@ -158,21 +116,23 @@ static void add_table(const st_reported_problem *problem, int cache, st_text *ou
     st_text_add(out, "\n");
 }
 
-static void add_changes(const st_reported_session *session, const st_reported_result *result, st_text *out)
+// The way from the default to the winner: each gain with all that was changed for it at once.
+static void add_steps(const st_reported_session *session, const st_reported_problem *problem, int cache, st_text *out)
 {
+    const st_reported_result *result = &problem->results[cache];
     st_text words;
     st_text_init(&words);
-    for (size_t i = 0; i < result->change_count; i++) {
-        st_report_change(session, &result->changes[i], &words);
-        st_text_add(out, "- ");
-        add_code(out, st_text_string(&words));
+    for (size_t i = 0; i < result->step_count; i++) {
+        const st_reported_step *step = &result->steps[i];
+        st_report_step(session, problem, cache, step, &words);
+        st_text_addf(out, "- %.2f × ", step->gain);
+        st_report_markdown_code(out, st_text_string(&words));
         st_text_clear(&words);
-        if (isfinite(result->changes[i].without) && result->changes[i].without_count >= ST_REPORT_TELLING)
-            st_text_addf(out, ": without it the best of %zu takes %.2f × the time", result->changes[i].without_count,
-                         result->changes[i].without);
+        if (step->differ > 1)
+            st_text_addf(out, ", %zu at once", step->differ);
         st_text_add(out, "\n");
     }
-    if (result->change_count)
+    if (result->step_count)
         st_text_add(out, "\n");
     st_text_release(&words);
 }
@@ -185,7 +145,7 @@ static void add_trust(const st_reported_session *session, st_text *out)
         if (doubt->level != ST_REPORTED_RED && doubt->level != ST_REPORTED_AMBER)
             continue;
         st_text_addf(out, "\n- %s: ", st_reported_level_word(doubt->level));
-        add_text(out, doubt->words);
+        st_report_markdown_words(out, doubt->words);
     }
     st_text_add(out, "\n\n");
 }
@@ -195,17 +155,17 @@ static void add_findings(const st_reported_profile *profile, st_text *out)
     for (size_t i = 0; i < profile->finding_count && i < FINDINGS_MOST; i++) {
         const st_finding *finding = &profile->findings[i];
         st_text_addf(out, "- **%s** (", st_gravity_name(finding->severity));
-        add_code(out, finding->rule);
+        st_report_markdown_code(out, finding->rule);
         st_text_add(out, "): ");
-        add_text(out, finding->title);
+        st_report_markdown_words(out, finding->title);
         st_text_add(out, ". ");
-        add_text(out, finding->remedy);
+        st_report_markdown_words(out, finding->remedy);
         st_text_add(out, " <sub>");
-        add_text(out, finding->evidence);
+        st_report_markdown_words(out, finding->evidence);
         st_text_add(out, "</sub>");
         if (finding->focus && finding->focus->line > 0) {
             st_text_addf(out, " (line %d of ", finding->focus->line);
-            add_code(out, finding->focus->file);
+            st_report_markdown_code(out, finding->focus->file);
             st_text_add(out, ")");
         }
         st_text_add(out, "\n");
@@ -240,7 +200,7 @@ static void add_sizes(const st_reported_session *session, int cache, st_text *ou
         st_report_share(out, result->limit_share);
         st_text_add(out, " | ");
         if (result->winner >= 0)
-            add_code(out, problem->candidates[result->winner].configuration);
+            st_report_markdown_code(out, problem->candidates[result->winner].configuration);
         else
             st_text_add(out, "-");
         st_text_add(out, " |\n");
@@ -255,7 +215,8 @@ static void add_failed(const st_reported_session *session, st_text *out)
     st_text_init(&list);
     size_t failed = st_report_failures(session->outcomes, &list);
     if (failed)
-        st_text_addf(out, "%zu of %zu configurations failed: %s.\n\n", failed, session->candidate_count,
+        st_text_addf(out, "%zu of %zu configuration%s failed: %s.\n\n", failed, session->candidate_count,
+                     st_plural((int64_t)session->candidate_count),
                      st_text_string(&list));
     st_text_release(&list);
 }
@@ -265,7 +226,7 @@ static void add_command(const st_reported_session *session, st_text *out)
     if (!session->session.command || !session->session.command[0])
         return;
     st_text_add(out, "Reproduce: ");
-    add_code(out, session->session.command);
+    st_report_markdown_code(out, session->session.command);
     st_text_add(out, "\n");
 }
 
@@ -289,10 +250,10 @@ static void add_session(const st_reported_session *session, int cache, st_text *
         st_text_add(out, words.length ? " Now " : "");
         take(out, &words);
         st_text_add(out, "\n\n");
-        add_code(out, lead->candidates[lead->results[cache].winner].configuration);
+        st_report_markdown_code(out, lead->candidates[lead->results[cache].winner].configuration);
         st_text_add(out, "\n\n");
         add_table(lead, cache, out);
-        add_changes(session, &lead->results[cache], out);
+        add_steps(session, lead, cache, out);
     } else
         st_text_add(out, "\n\n");
     add_trust(session, out);
@@ -346,9 +307,9 @@ static st_code add_comparison(const st_report *report, st_text *out, st_error *e
         st_text_add(out, "| winner's time |");
         for (size_t s = 0; s < report->count; s++) {
             st_text_add(out, " ");
-            add_text(out, report->sessions[s].label);
+            st_report_markdown_words(out, report->sessions[s].label);
             st_text_add(out, ", ");
-            add_text(out, report->sessions[s].device_name);
+            st_report_markdown_words(out, report->sessions[s].device_name);
             st_text_add(out, " |");
         }
         st_text_add(out, "\n|---|");

@@ -296,6 +296,7 @@ st_code report_profile_load(st_store *store, const st_reported_session *session,
     profile->view.lines = profile->instructions;
     profile->view.line_count = profile->instruction_count;
     profile->finding_count = st_advise(&profile->view, profile->findings);
+    st_findings_cap(&profile->view, profile->findings, profile->finding_count);
     return ST_OK;
 }
 

@@ -127,6 +127,7 @@ static void weigh_change(const st_reported_problem *problem, const st_reported_r
 {
     double best = INFINITY;
     change->without = NAN;
+    change->alone = (st_interval){NAN, NAN, NAN};
     change->without_candidate = -1;
     for (size_t i = 0; i < problem->count; i++) {
         double ns = problem->candidates[i].times[cache].median_ns;
@@ -259,8 +260,10 @@ static void take_limit(st_reported_result *result)
 {
     if (!result->winner_profile)
         return;
-    result->limit_gbs = st_view_limit_gbs(&result->winner_profile->view);
-    result->limit_share = st_view_share_of_limit(&result->winner_profile->view);
+    const st_profile_view *view = &result->winner_profile->view;
+    result->limit_gbs = st_view_measured_limit_gbs(view);
+    result->limit_share = result->speed / result->limit_gbs;
+    result->written = isfinite(result->limit_gbs) ? st_view_written_share(view) : NAN;
 }
 
 // The template's text may be unknown: the default then shows in the results.
@@ -337,6 +340,10 @@ st_code report_results(st_store *store, st_reported_session *session, const repo
         for (int cache = 0; cache < ST_REPORT_CACHES && code == ST_OK; cache++) {
             st_reported_result *result = &session->problems[p].results[cache];
             code = make_changes(session, &session->problems[p], cache, result, error);
+            if (code == ST_OK)
+                code = report_pairs(session, &session->problems[p], cache, result, error);
+            if (code == ST_OK)
+                code = report_steps(session, &session->problems[p], cache, result, error);
             if (code == ST_OK)
                 code = make_importance(session, &session->problems[p], cache, result, error);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stored text of a template says of its parameters: roles, default values, and the comment above them. Only
-// what a report shows is read; the whole language of directives is the tuner's (tuner/template.h). Invariants: 1. a
+// What the stored text of a template says: what it computes; of its parameters roles, default values, and the comment above
+// them; the comment above the default. Only what a report shows is read; the whole language of directives is the tuner's (tuner/template.h). Invariants: 1. a
 // text that is not understood is no error: what it would have said stays unknown; 2. nothing is read from disk.
 #include "reports/report_internal.h"
 
@@ -71,9 +71,23 @@ static bool take_parameter(source_reading *at, const char *from, const char *end
     return parameter->meaning != NULL;
 }
 
-// "ALGORITHM=hillis_steele BLOCK=256"
-static void take_default(source_reading *at, const char *from, const char *end)
+// "summary  sums of n elements": the first there is.
+static bool take_summary(source_reading *at, const char *from, const char *end)
 {
+    while (from < end && (*from == ' ' || *from == '\t'))
+        from++;
+    if (at->session->summary || from == end)
+        return true;
+    at->session->summary = st_strndup(from, (size_t)(end - from));
+    return at->session->summary != NULL;
+}
+
+// "ALGORITHM=hillis_steele BLOCK=256"
+static bool take_default(source_reading *at, const char *from, const char *end)
+{
+    bool is_first = !at->session->standard_words && at->comment.length;
+    if (is_first && !(at->session->standard_words = st_strdup(st_text_string(&at->comment))))
+        return false;
     const char *name, *value;
     size_t name_length, length;
     while (next_word(&from, end, &name, &name_length) && next_word(&from, end, &value, &length)) {
@@ -82,6 +96,7 @@ static void take_default(source_reading *at, const char *from, const char *end)
             if (is_word(value, length, parameter->values[i]))
                 parameter->standard = (int)i;
     }
+    return true;
 }
 
 static void take_comment(source_reading *at, const char *from, const char *end)
@@ -117,8 +132,10 @@ static bool take_line(source_reading *at, const char *line, const char *end)
     if (!next_word(&from, end, &word, &length))
         return true;
     at->comment_ends = true;
+    if (is_word(word, length, "summary"))
+        return take_summary(at, from, end);
     if (is_word(word, length, "default"))
-        take_default(at, from, end);
+        return take_default(at, from, end);
     return !is_word(word, length, "param") || take_parameter(at, from, end);
 }
 

@@ -84,29 +84,29 @@ static void add_head(const text_page *to, const st_reported_session *session)
     st_text_release(&words);
 }
 
-// One line a change, the costliest first, behind what the best time without it is of the winner's.
-static void add_changes(const text_page *to, const st_reported_session *session, const st_reported_result *result)
+// The way from the default to the winner, a row a step that gained, with all that was changed at once.
+static void add_steps(const text_page *to, const st_reported_session *session, const st_reported_problem *problem)
 {
-    size_t shown = result->change_count <= CHANGES_MOST + 1 ? result->change_count : CHANGES_MOST;
+    const st_reported_result *result = &problem->results[to->report->cache];
+    size_t shown = 0, left = 0;
     st_text words;
     st_text_init(&words);
-    for (size_t i = 0; i < shown; i++) {
-        bool tells = result->changes[i].without_count >= ST_REPORT_TELLING; // else hardly any leaves it out
-        double without = tells ? result->changes[i].without : NAN;
-        st_text_add(to->out, "  ");
-        st_report_left(to->out, i ? "" : "changed", LABEL_COLUMNS - 2);
-        if (isfinite(without))
-            st_text_addf(to->out, "%6.2f ×  ", without);
-        else
-            st_text_add(to->out, "     -    ");
-        st_report_change(session, &result->changes[i], &words);
-        st_text_addf(to->out, "%s\n", st_text_string(&words));
-        st_text_clear(&words);
+    for (size_t i = 0; i < result->step_count; i++) {
+        const st_reported_step *step = &result->steps[i];
+        if (step->gain < ST_REPORT_GAIN_TELLS || shown == CHANGES_MOST) {
+            left++;
+            continue;
+        }
+        st_text_addf(&words, "%.2f ×  ", step->gain);
+        st_report_step(session, problem, to->report->cache, step, &words);
+        if (step->differ > 1)
+            st_text_addf(&words, " (%zu at once)", step->differ);
+        add_row(to, shown++ ? "" : "changed", &words);
     }
-    if (result->change_count > shown)
-        st_text_addf(&words, "and %zu more. ", result->change_count - shown);
+    if (shown && left)
+        st_text_addf(&words, "and %zu more %s. ", left, left == 1 ? "step" : "steps");
     if (shown) {
-        st_text_add(&words, "n × is the best time of all that leave this one out, by the winner's");
+        st_text_add(&words, "the steps from the default to the winner, over measured configurations; all multiply to the whole");
         add_row(to, "", &words);
     }
     st_text_release(&words);
@@ -128,7 +128,7 @@ static void add_verdict(const text_page *to, const st_reported_session *session,
     if (result->winner >= 0) {
         st_text_add(&words, problem->candidates[result->winner].configuration);
         add_row(to, "winner", &words);
-        add_changes(to, session, result);
+        add_steps(to, session, problem);
         st_report_waits_on(result->winner_profile, &words);
         if (words.length)
             add_row(to, "now", &words);
@@ -196,8 +196,8 @@ static void add_spread(const text_page *to, const st_reported_problem *problem)
     st_report_time(&words, spread.high_ns);
     st_text_addf(to->out, "%s\n", st_text_string(&words));
     st_text_clear(&words);
-    st_text_addf(&words, "%zu configurations measured: %zu within 5 %% of the fastest, half of them faster than ",
-                 spread.measured, spread.within);
+    st_text_addf(&words, "%zu configuration%s measured: %zu within 5 %% of the fastest, half of them faster than ",
+                 spread.measured, st_plural((int64_t)spread.measured), spread.within);
     st_report_time(&words, spread.median_ns);
     add_row(to, "", &words);
     st_text_release(&words);
@@ -435,7 +435,8 @@ static st_code add_comparison(const text_page *to, st_error *error)
     for (size_t i = 0; i < count && i < SHARED_MOST; i++)
         add_shared(to, &shared[i]);
     if (count > SHARED_MOST)
-        st_text_addf(to->out, "\n  and %zu problems more; the page has them all\n", count - SHARED_MOST);
+        st_text_addf(to->out, "\n  and %zu problem%s more; the page has them all\n", count - SHARED_MOST,
+                     st_plural((int64_t)(count - SHARED_MOST)));
     if (!count)
         st_text_add(to->out, "\nNo two of these sessions have a winner of the same problem.\n");
     st_report_shared_free(shared, count);

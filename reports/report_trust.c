@@ -72,8 +72,8 @@ static void ask_explored(asking *at)
     size_t tried = at->session->candidate_count - at->session->outcomes[ST_REPORTED_SKIPPED];
     const char *strategy = json_string_value(json_object_get(at->session->options, "strategy"));
     bool known = isfinite(allowed) && allowed >= (double)tried && allowed > 0;
-    st_text_addf(&at->words, "%zu configurations were tried on %zu problem%s", tried, at->session->count,
-                 at->session->count == 1 ? "" : "s");
+    st_text_addf(&at->words, "%zu configuration%s tried on %zu problem%s", tried, tried == 1 ? " was" : "s were",
+                 at->session->count, st_plural((int64_t)at->session->count));
     if (known) {
         st_text_addf(&at->words, " of %.0f that are allowed, ", allowed);
         st_report_share(&at->words, (double)tried / allowed);
@@ -256,7 +256,7 @@ static void ask_ties(asking *at)
     add(at, ST_REPORTED_GREEN, "ties");
 }
 
-// More than the memory can move: the data stood in a cache.
+// More than the memory was measured to move.
 static void ask_limit(asking *at)
 {
     size_t beyond = 0;
@@ -268,10 +268,10 @@ static void ask_limit(asking *at)
     }
     if (!beyond || !is_hardware(at))
         return;
-    st_text_addf(&at->words, "%zu problem%s cold run%s faster than device memory can move %s data (", beyond,
-                 beyond == 1 ? "'s" : "s'", beyond == 1 ? " is" : "s are", beyond == 1 ? "its" : "their");
+    st_text_addf(&at->words, "%zu winner%s, cold, %s faster than the fastest plain read or copy that was measured (",
+                 beyond, beyond == 1 ? "" : "s", beyond == 1 ? "is" : "are");
     st_report_share(&at->words, most);
-    st_text_add(&at->words, "): what was written may still be in the cache");
+    st_text_add(&at->words, " of it): that was no better, or what is written last is still in the cache when a run ends");
     add(at, ST_REPORTED_AMBER, "limit");
 }
 

@@ -63,6 +63,20 @@ st_reported_level st_report_trust(const st_reported_session *session)
     return session->doubt_count ? session->doubts[0].level : ST_REPORTED_GREY;
 }
 
+void st_report_trust_words(const st_reported_session *session, st_text *out)
+{
+    static const char *const summaries[] = {"No: read the first line.", "Yes, with what is marked in mind.",
+                                            "Yes: nothing speaks against it.",
+                                            "Nothing is known that speaks for or against it."};
+    st_reported_level worst = st_report_trust(session);
+    size_t unknown = 0;
+    for (size_t i = 0; i < session->doubt_count; i++)
+        unknown += session->doubts[i].level == ST_REPORTED_GREY;
+    st_text_add(out, summaries[worst]);
+    if (unknown && worst != ST_REPORTED_GREY)
+        st_text_addf(out, unknown == 1 ? " 1 thing is not known." : " %zu things are not known.", unknown);
+}
+
 // --- sentences -------------------------------------------------------------------------------------------------------
 
 // "1.031" where the interval is narrow about 1, else as many digits as tell.
@@ -144,4 +158,59 @@ void st_report_change(const st_reported_session *session, const st_reported_chan
 {
     st_text_addf(out, "%s %s → %s", session->parameters[change->parameter].name, change->from[0] ? change->from : "-",
                  change->to[0] ? change->to : "-");
+}
+
+void st_report_limit(const st_reported_session *session, const st_reported_result *result, st_text *out)
+{
+    if (!isfinite(result->limit_gbs))
+        return;
+    double copied = fmin(1, 2 * result->written); // of the bytes: what is read and written back is two of a copy
+    if (copied < 0.05) {
+        st_text_add(out, "the fastest plain read that simtune measured here");
+        return;
+    }
+    if (copied > 0.95) {
+        st_text_add(out, "the fastest plain copy that simtune measured here");
+        return;
+    }
+    st_text_add(out, "between the fastest plain read (");
+    st_report_speed(out, session->read_gbs);
+    st_text_add(out, ") and the fastest plain copy (");
+    st_report_speed(out, session->copy_gbs);
+    st_text_add(out, ") that simtune measured here, for ");
+    st_report_share(out, result->written);
+    st_text_add(out, " of bytes written");
+}
+
+static bool differs(const st_reported_problem *problem, const st_reported_step *step, size_t parameter)
+{
+    return problem->candidates[step->before].values[parameter] != problem->candidates[step->after].values[parameter];
+}
+
+bool st_report_is_let_go(const st_reported_problem *problem, int cache, const st_reported_step *step, size_t parameter)
+{
+    const st_reported_candidate *all = problem->candidates;
+    const st_reported_result *result = &problem->results[cache];
+    uint16_t standard = all[result->standard].values[parameter];
+    return differs(problem, step, parameter) && all[step->before].values[parameter] == standard &&
+           all[result->winner].values[parameter] != standard;
+}
+
+void st_report_step(const st_reported_session *session, const st_reported_problem *problem, int cache,
+                    const st_reported_step *step, st_text *out)
+{
+    size_t told = 0, let_go = 0;
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < session->parameter_count; i++) {
+            const st_reported_parameter *one = &session->parameters[i];
+            bool is_let_go = st_report_is_let_go(problem, cache, step, i);
+            if (!differs(problem, step, i) || is_let_go != (round == 0))
+                continue;
+            uint16_t before = problem->candidates[step->before].values[i], after = problem->candidates[step->after].values[i];
+            st_text_addf(out, "%s%s %s → %s", !told ? "" : round == 1 && told == let_go ? "; with it " : ", ", one->name,
+                         before == ST_REPORT_NO_VALUE ? "-" : one->values[before],
+                         after == ST_REPORT_NO_VALUE ? "-" : one->values[after]);
+            let_go += is_let_go;
+            told++;
+        }
 }

@@ -319,7 +319,8 @@ static void add_trust(const page *to)
     st_text words;
     st_text_init(&words);
     if (json_is_integer(dropped))
-        st_text_addf(&words, "%lld samples dropped for throttling", (long long)json_integer_value(dropped));
+        st_text_addf(&words, "%lld sample%s dropped for throttling", (long long)json_integer_value(dropped),
+                     st_plural(json_integer_value(dropped)));
     else
         st_text_add(&words, "throttling unknown");
     if (trust->clock_low < 0)

@@ -76,6 +76,30 @@ static double weight_of(const summary_problem *problem, int cache, const char *n
 
 // --- commands --------------------------------------------------------------------------------------------------
 
+// The template's file as it was typed, when it is none of those that are commands; in quotes where the command has it so.
+static const char *file_of(const char *command, size_t *length)
+{
+    for (const char *at = command ? command : ""; *at; at += *length + (at[*length] == ' ')) {
+        *length = *at == '\'' ? 1 + strcspn(at + 1, "'") + 1 : strcspn(at, " ");
+        *length = *length < strlen(at) ? *length : strlen(at);
+        const char *end = at + *length - (*length > 1 && *at == '\'');
+        bool is_file = (end - at > 3 && strncmp(end - 3, ".cu", 3) == 0) || (end - at > 5 && strncmp(end - 5, ".json", 5) == 0);
+        if (is_file && *at != '-')
+            return at;
+    }
+    return NULL;
+}
+
+// "simtune reduce", "simtune tune conv.json"
+static void add_run(const summary *all, st_text *out)
+{
+    size_t length;
+    const char *file = file_of(all->session.command, &length);
+    st_text_addf(out, "simtune %s", file ? "tune " : all->session.family);
+    if (file)
+        st_text_add_bytes(out, file, length);
+}
+
 // "simtune reduce --type f32 --op sum --size 64Ki": numbers of a problem are sizes, other values its type or a
 // word; sizes of several axes are given by name.
 static void add_problem_options(const summary *all, const summary_problem *problem, st_text *out)
@@ -85,7 +109,7 @@ static void add_problem_options(const summary *all, const summary_problem *probl
     for (const char *pair; (pair = st_report_next_pair(&at, &name_length, &length));)
         sizes += pair[name_length] == '=' && isdigit((unsigned char)pair[name_length + 1]);
     at = problem->text;
-    st_text_addf(out, "simtune %s", all->session.family);
+    add_run(all, out);
     for (const char *pair; (pair = st_report_next_pair(&at, &name_length, &length));) {
         const char *value = pair + name_length + 1;
         size_t value_length = length > name_length ? length - name_length - 1 : 0;
@@ -133,10 +157,8 @@ static const summary_problem *most_gained(const summary *all, int cache)
 static bool add_vary(const summary *all, int cache, st_text *out)
 {
     const summary_problem *problem = most_gained(all, cache);
-    // A file's path is not in the store, only its family: such a command could not be typed.
-    bool by_name = all->session.command && strstr(all->session.command, ".cu") == NULL;
     size_t unused;
-    if (!problem || !by_name || summary_moved_alone(problem, &unused))
+    if (!problem || !all->session.command || summary_moved_alone(problem, &unused))
         return false;
     const summary_candidate *winner = summary_winner(problem, cache), *standard = summary_standard(problem, cache);
     const char *at = winner->configuration, *name = NULL;
@@ -176,7 +198,10 @@ void summary_add_next(const summary *all, int cache, st_text *out)
                     st_text_addf(out, "simtune show %.12s", all->problems[p].candidates[c].id);
                     return;
                 }
-        st_text_addf(out, "simtune templates %s", all->session.family);
+        size_t length;
+        const char *file = file_of(all->session.command, &length);
+        st_text_add(out, "simtune templates ");
+        st_text_add_bytes(out, file ? file : all->session.family, file ? length : strlen(all->session.family));
         return;
     }
     if (counters && strcmp(counters, "denied") == 0)

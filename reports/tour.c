@@ -50,12 +50,14 @@ static st_code list_session(void *context, const st_answer *answer, st_error *er
     return ST_OK;
 }
 
-static st_code list_sessions(st_store *store, const st_tour_stop *stop, const char *device, session_list *out,
-                             st_error *error)
+static st_code list_sessions(st_store *store, const st_tour_stop *stop, const char *device, const int *archs,
+                             size_t arch_count, session_list *out, st_error *error)
 {
     *out = (session_list){.count = 0};
     st_query query = {.family = stop->family,
                       .device = device,
+                      .archs = archs,
+                      .arch_count = arch_count,
                       .cc = -1,
                       .sm_count = -1,
                       .n = -1,
@@ -304,13 +306,13 @@ static st_code look_in_session(st_store *store, const st_tour_stop *stop, const 
     return code;
 }
 
-st_code st_tour_find(st_store *store, const st_tour_stop *stop, const char *device, st_tour_found *out,
-                     st_error *error)
+st_code st_tour_find(st_store *store, const st_tour_stop *stop, const char *device, const int *archs, size_t arch_count,
+                     st_tour_found *out, st_error *error)
 {
     session_list sessions;
     tour_set best = {.values = 0};
     *out = (st_tour_found){.found = false};
-    st_code code = list_sessions(store, stop, device, &sessions, error);
+    st_code code = list_sessions(store, stop, device, archs, arch_count, &sessions, error);
     for (size_t i = 0; i < sessions.count && code == ST_OK; i++)
         if (!best.values || sessions.items[i].hardware == sessions.items[0].hardware)
             code = look_in_session(store, stop, sessions.items[i].id, &best, out, error);

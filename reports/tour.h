@@ -42,7 +42,9 @@ typedef struct st_tour_found {
     size_t count;
 } st_tour_found;
 // Looks in the newest sessions of the family, hardware before others; `device`: a part of its name or its UUID, NULL any.
-st_code st_tour_find(st_store *store, const st_tour_stop *stop, const char *device, st_tour_found *out, st_error *error);
+// `archs` (compute capability times 10): any of these, 0 of them all.
+st_code st_tour_find(st_store *store, const st_tour_stop *stop, const char *device, const int *archs, size_t arch_count,
+                     st_tour_found *out, st_error *error);
 void st_tour_found_release(st_tour_found *found);
 
 // `number` counts from 1. `here`: UUID of the device that is here, "" none.

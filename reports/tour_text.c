@@ -63,8 +63,8 @@ static void add_wrong(const st_tour_found *found, st_text *out)
 {
     for (size_t i = 0; i < found->count; i++)
         if (found->rows[i].wrong)
-            st_text_addf(out, " %zu of the %zu configurations with %s give%s a wrong result.", found->rows[i].wrong,
-                         found->rows[i].tried, found->rows[i].value, found->rows[i].wrong == 1 ? "s" : "");
+            st_text_addf(out, " %zu of the %zu configuration%s with %s give%s a wrong result.", found->rows[i].wrong,
+                         found->rows[i].tried, st_plural((int64_t)found->rows[i].tried), found->rows[i].value, found->rows[i].wrong == 1 ? "s" : "");
 }
 
 void st_tour_why(const st_tour_stop *stop, const st_tour_found *found, st_text *out)

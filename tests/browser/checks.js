@@ -101,7 +101,13 @@ window.checks = (function () {
         if (!part || part === document.body || part.matches("article, main")) wrong.push("a chart without a table: " + name(svg.parentElement));
       }
     });
-    if (!count) wrong.push("no chart at all");
+    document.querySelectorAll(".boxed").forEach(function (box) { // a drawing of the style sheet: its figures are in its row
+      count++;
+      if (!box.closest("tr") || !/\d/.test(box.closest("tr").textContent)) wrong.push("a box without figures: " + name(box.parentElement));
+      var drawn = getComputedStyle(box).backgroundImage.split("linear-gradient").length - 1;
+      if (drawn !== 3) wrong.push("a box of " + drawn + " strokes: " + name(box.parentElement));
+    });
+    if (!count && !document.querySelectorAll("table.strips tbody tr").length) wrong.push("no chart at all");
     return wrong;
   }
 

@@ -237,6 +237,36 @@ class Reports(unittest.TestCase):
         self.assertNotEqual(page.run("document.querySelector('.inspector').innerText"), first)
         self.assert_nothing(page.complaints, "hover")
 
+    def test_rows_get_their_points(self):
+        """Rows of a parameter and of samples are boxes in the page; the script puts one point a configuration, a run over them."""
+        page = self.page(self.report(700))
+        data = json.loads(page.run("document.getElementById('data').textContent"))
+        problem = data["sessions"][0]["problems"][0]
+        measured = sum(time is not None for time in problem["candidates"]["cold"]["median_ns"])
+        points = page.run("""[...document.querySelectorAll('table.strips')].filter(t => t.checkVisibility()).map(t =>
+            [...t.querySelectorAll('.boxed path.pts')].reduce((n, path) => n + path.getAttribute('d').split('M').length - 1, 0))""")
+        self.assertGreater(len(points), 3)
+        self.assertEqual(set(points), {measured})
+        # The fastest of a row stands at the left end of its line.
+        ends = page.run("""[...document.querySelectorAll('table.strips .boxed')].filter(b => b.checkVisibility()).map(b =>
+            [+b.style.getPropertyValue('--a'), Math.min(...b.querySelector('path.pts').getAttribute('d').match(/\\d+ /g).map(Number)) / 10])""")
+        for at, seen in ends:
+            self.assertAlmostEqual(at, seen, delta=0.11)
+        samples = page.run("""[...document.querySelectorAll('.samples .boxed')].filter(b => b.checkVisibility()).map(b =>
+            b.querySelector('path.pts').getAttribute('d').split('M').length - 1)""")
+        self.assertEqual(samples, [len(problem["cold"]["samples"][who]) for who in ("winner", "default", "runner_up")])
+
+    def test_what_scrolls_sideways_says_so(self):
+        for width, some in ((400, True), (1400, False)):
+            page = self.page(self.report(1), width=width)
+            page.settle()
+            found = page.run("""[...document.querySelectorAll('.scroll')].filter(b => b.clientWidth && b.scrollWidth > b.clientWidth + 1)
+                .map(b => !!b.previousElementSibling && b.previousElementSibling.matches('.sideways'))""")
+            self.assertTrue(all(found), width)
+            self.assertEqual(bool(found) and some, some)
+            hints = page.run("[...document.querySelectorAll('.sideways')].filter(h => h.checkVisibility()).length")
+            self.assertEqual(hints, len(found), width)
+
     def test_filter(self):
         path = self.report(700)
         page = self.page(path)

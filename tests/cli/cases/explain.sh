@@ -20,6 +20,14 @@ t simtune explain --stall execution_dependency --db history.db
 t simtune explain --stall "Stall LG Throttle" --db history.db
 json simtune explain --stall long_scoreboard --json --db history.db
 t simtune explain --stall all --db history.db | grep -c "waits for"
+# Words need no store, and make none.
+t simtune explain --stall barrier --db missing.db | tail -2
+simtune explain --stall barrier | grep example
+ls missing.db ~/.local/share/simtune ~/.cache/simtune 2>/dev/null
+# What nobody measured.
+cp history.db predicted.db
+sql predicted.db "UPDATE device SET backend = 'predicted', device_id = 'f0000000000000000000000000000000'; DELETE FROM measurement; DELETE FROM profile; UPDATE winner SET winner_ns = NULL, default_ns = NULL, speedup = NULL, speedup_low = NULL, speedup_high = NULL"
+t simtune explain scale --db predicted.db
 # What cannot be explained.
 t simtune explain reduce --device A100 --db history.db
 t simtune explain --stall barier --db history.db

@@ -14,6 +14,9 @@ dry --size 64Ki --budget 30s
 dry --size 64Ki --budget 2min
 dry --size 64Ki --budget 3
 dry --size 64Ki --budget none
+dry --size 64Ki --budget limit:5%
+dry --size 64Ki --budget 30s,4,limit:2.5%
+dry --size 64Ki --strategy guided --budget 4
 dry --size 64Ki --strategy random --seed 7 --budget 2
 dry --size 64Ki --strategy exhaustive --determinism none --determinism none
 dry --size 64Ki --determinism run_to_run
@@ -34,6 +37,13 @@ dry --where 'BLOCK / 0 > 1'
 dry --budget 0
 dry --budget 1.5
 dry --budget 5h
+dry --budget limit:5
+dry --budget limit:0%
+dry --budget 3,4
+dry --budget none,3
+grep -v 'simtune: bytes' $DATA/axes.cu >silent.cu
+t simtune tune silent.cu --device emu --dry-run --size 64Ki --budget limit:5%
+rm silent.cu
 dry --seed 1.5
 dry --seed -1
 dry --seed 99999999999999999999

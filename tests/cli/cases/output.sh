@@ -3,6 +3,7 @@
 full() { echo "\$ $* >/dev/full"; "$@" >/dev/full 2>.err; echo "exit $?"; sed 's/^/! /' .err; }
 full simtune help
 full simtune version --json
+full simtune help --man
 simtune help --man | head -1
 store
 simtune query --csv --db history.db | head -1 | cut -c1-30

@@ -24,10 +24,12 @@ t simtune replay $session --cache warm --strategy random,guided --seeds 2 --hist
 problem=$(sql history.db "SELECT text FROM problem WHERE family = 'scale' LIMIT 1")
 scale=$(sql history.db "SELECT session_id FROM session WHERE family = 'scale' LIMIT 1")
 t simtune replay $scale --problem "$problem" --strategy guided --seeds 2 --db history.db
+for word in latest scale; do simtune replay $word --strategy random --seeds 1 --db history.db | grep session; done
 # What cannot be.
 t simtune replay
 t simtune replay nothing.json
 t simtune replay 00000000 --db history.db
+t simtune replay nothing --db history.db
 t simtune replay $session --problem "n=3" --db history.db
 t simtune replay failed_cache.json
 t simtune replay blur_cache.json.gz --strategy random,swarm

@@ -24,8 +24,17 @@ change 's/tile in (1, 4)/tile \/ 2 > 0/'
 change 's/"\[1, 2\] + \[4\]"/"[1, 2.5]"/'
 change 's/"Type": "float", "MemoryType": "Vector", "AccessType": "ReadOnly"/"Type": "custom"/'
 change 's/"Random"/"BinaryRaw"/'
+change 's/"Vector", "AccessType": "ReadOnly"/"Symbol", "AccessType": "ReadOnly"/'
+change 's/\[100000\]/[0]/'
 change 's/kernels\/vec.cu/none.cu/'
 change 's/"CUDA"/"OpenCL"/'
 change 's/KernelFile/File/'
 change 's/"ConfigurationSpace"/"Space"/'
 change 's/^{//'
+# Run, it has no axes: one problem, which is said.
+export XDG_CACHE_HOME=$CACHE SIMTUNE_SHIPPED_HISTORY=off
+echo 'extern "C" __global__ void vector_add(float *c, const float *a) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < 256) c[i] = a[i]; }' >kernels/vec.cu
+sed 's/100000/256/; s/ and tile in (1, 4)/ and tile == 1/' vec.json >small.json
+simtune tune small.json --device emu --budget 3 --counters off --db history.db 2>&1 | grep -oE '^vector_add on|^.one problem.$|^simtune: .*'
+t simtune tune $DATA/typed.cu --device emu --size 0 --db history.db
+t simtune tune $DATA/typed.cu --device emu --axis n=0 --db history.db

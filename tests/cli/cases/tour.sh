@@ -10,6 +10,8 @@ json simtune tour accumulators --json --db history.db | grep -vE 'median_ns|shar
 t simtune tour --help
 untimed simtune tour accumulators --device H200 --db history.db
 untimed simtune tour accumulators --arch 80,90 --db history.db
+untimed simtune tour accumulators --arch 80 --db history.db | tail -4
+LC_ALL=C simtune tour accumulators --db history.db | LC_ALL=C grep -c '[^ -~]'
 t simtune tour special_functions --db history.db
 t simtune tour waterfalls --db history.db
 untimed simtune tour scans atomics --db history.db

@@ -208,6 +208,32 @@ static void a_gain_is_bounded(void **state) {
     assert_true(fabs(finding.gain - 0.9) < 1e-9);
 }
 
+// No reason can save more than what is left to the memory's limit; the pull of a search is not touched.
+static void a_gain_is_capped_by_the_limit(void **state) {
+    (void)state;
+    st_finding findings[ST_FINDINGS_MOST];
+    double pull[ST_ROLE_COUNT], after[ST_ROLE_COUNT];
+    st_profile_view view = waiting("wait", 0.9, 0.1);
+    size_t count = st_advise(&view, findings);
+    assert_true(count > 0 && !findings[0].capped);
+    assert_true(fabs(findings[0].gain - 0.9) < 1e-9);
+    st_advice_pull(findings, count, pull, NULL);
+    st_findings_cap(&view, findings, count);
+    assert_true(findings[0].capped);
+    assert_true(fabs(findings[0].gain - 0.6) < 1e-9); // 40 % of the memory's speed are reached
+    st_advice_pull(findings, st_advise(&view, findings), after, NULL);
+    assert_memory_equal(pull, after, sizeof pull);
+    view.device.read_gbs = NAN; // without a limit nothing is lowered
+    count = st_advise(&view, findings);
+    st_findings_cap(&view, findings, count);
+    assert_true(!findings[0].capped && fabs(findings[0].gain - 0.9) < 1e-9);
+    view.device.read_gbs = 100; // faster than the limit: nothing is left, never less than nothing
+    count = st_advise(&view, findings);
+    st_findings_cap(&view, findings, count);
+    for (size_t i = 0; i < count; i++)
+        assert_true(isnan(findings[i].gain) || findings[i].gain == 0);
+}
+
 static void severity_goes_by_the_share(void **state) {
     (void)state;
     st_finding finding;
@@ -517,6 +543,7 @@ int main(void) {
         cmocka_unit_test(at_the_limit_it_is_left_alone),
         cmocka_unit_test(without_the_issue_activity_no_wait_is_told),
         cmocka_unit_test(a_gain_is_bounded),
+        cmocka_unit_test(a_gain_is_capped_by_the_limit),
         cmocka_unit_test(severity_goes_by_the_share),
         cmocka_unit_test(full_occupancy_is_not_raised),
         cmocka_unit_test(findings_are_one_pull),

@@ -223,7 +223,7 @@ static void test_winner_against_default(void **state)
     expect(text, "findings on the default: what there was to gain\n");
     expect(text, "issues in nearly every cycle  [issue_bound]"); // 90 % by samples
     expect(text, "what the winner changed\n");
-    expect(text, "ACC 1 → 4; without it");
+    expect(text, "2.50 ×: ACC 1 → 4\n"); // measured alone
     st_free(text);
     text = explain(2, 0, false, "GPU-00000000-1111-2222-3333-444444444444");
     expect_not(text, "here\n");
@@ -346,7 +346,7 @@ static void test_tour(void **state)
     st_text text;
     st_text_init(&text);
     assert_string_equal(stops[0].family, "fma_chain");
-    need(st_tour_find(store, &stops[0], NULL, &found, &error), &error);
+    need(st_tour_find(store, &stops[0], NULL, NULL, 0, &found, &error), &error);
     assert_true(found.found && found.alone);
     assert_int_equal(found.count, 4);
     assert_true(found.rows[0].ns == 40000 && found.rows[2].ns == 16000 && isnan(found.rows[3].ns));
@@ -366,12 +366,12 @@ static void test_tour(void **state)
     json_decref(json);
     st_tour_found_release(&found);
     st_text_clear(&text);
-    need(st_tour_find(store, &stops[2], NULL, &found, &error), &error); // no scan here
+    need(st_tour_find(store, &stops[2], NULL, NULL, 0, &found, &error), &error); // no scan here
     assert_false(found.found);
     st_tour_text(&stops[2], &found, 3, "", 80, &text);
     expect(st_text_string(&text), "simtune tour --measure scans");
     st_tour_found_release(&found);
-    need(st_tour_find(store, &stops[0], "A100", &found, &error), &error); // not that device
+    need(st_tour_find(store, &stops[0], "A100", NULL, 0, &found, &error), &error); // not that device
     assert_false(found.found);
     st_tour_found_release(&found);
     st_text_release(&text);
@@ -415,7 +415,7 @@ static st_code everything(st_error *error)
         code = st_stall_example_find(store, stall_index("wait"), &example, error);
     st_stall_example_release(&example);
     if (code == ST_OK) {
-        code = st_tour_find(store, &st_tour_stops(&count)[0], NULL, &found, error);
+        code = st_tour_find(store, &st_tour_stops(&count)[0], NULL, NULL, 0, &found, error);
         if (code == ST_OK) {
             st_tour_text(&st_tour_stops(&count)[0], &found, 1, "", 80, &text);
             if (text.failed)

@@ -93,7 +93,7 @@ static void test_problems(void **state)
                                           {"n=0", "n=0"},
                                           {"m=1024 n=3", "m=1Ki n=3"},
                                           {"word=2fast n=1048576", "word=2fast n=1Mi"},
-                                          {"", ""},
+                                          {"", "(one problem)"},
                                           {"odd n= =3", "odd n= =3"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         st_text text;
@@ -166,12 +166,67 @@ static void test_columns(void **state)
     st_text_release(&text);
 }
 
+static void test_ascii(void **state)
+{
+    (void)state;
+    st_text text;
+    st_text_init(&text);
+    st_report_ascii(&text, "4 µs – 2.00 × → █░▏│ … n");
+    assert_string_equal(st_text_string(&text), "4 us - 2.00 x -> #. | ... n");
+    st_text_clear(&text);
+    st_report_ascii(&text, "Café \xff"); // of others: as it is
+    assert_string_equal(st_text_string(&text), "Café \xff");
+    st_text_release(&text);
+}
+
+// Into a cell of a table of GitHub's Markdown: as its scanner goes over it, a backslash takes the next character with it.
+static bool ends_a_cell(const char *cell)
+{
+    for (const char *at = cell; *at; at++)
+        if (*at == '\\' && at[1])
+            at++;
+        else if (*at == '|' || *at == '\n')
+            return true;
+    return false;
+}
+
+static void test_markdown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *text, *code;
+    } rows[] = {
+        {"BLOCK=256", "BLOCK=256", "`BLOCK=256`"},
+        {"BLOCK 1 → 4", "BLOCK 1 → 4", "`BLOCK 1 → 4`"},
+        {"a|b", "a\\|b", "<code>a\\|b</code>"},
+        {"a\\|b", "a\\\\\\|b", "<code>a\\\\\\|b</code>"},
+        {"a`b", "a\\`b", "<code>a\\`b</code>"},
+        {"``", "\\`\\`", "<code>\\`\\`</code>"},
+        {"<b>&", "&lt;b\\>&amp;", "`<b>&`"},
+        {"x\ny\t\xff", "x y ?", "<code>x y ?</code>"},
+        {"a\xe2\x80\xae" "b\xe2\x80\xa8", "a\\\\u202Eb\\\\u2028", "<code>a\\\\u202Eb\\\\u2028</code>"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        st_text text, code;
+        st_text_init(&text);
+        st_text_init(&code);
+        st_report_markdown_words(&text, rows[i].words);
+        st_report_markdown_code(&code, rows[i].words);
+        assert_string_equal(st_text_string(&text), rows[i].text);
+        assert_string_equal(st_text_string(&code), rows[i].code);
+        assert_false(ends_a_cell(st_text_string(&text)) || ends_a_cell(st_text_string(&code)));
+        st_text_release(&text);
+        st_text_release(&code);
+    }
+}
+
 static void test_safe(void **state)
 {
     (void)state;
     static const struct {
         const char *words, *plain, *coloured;
     } rows[] = {
+        {"a\xe2\x80\xae" "b\xe2\x80\xa8\xef\xbb\xbf", "a\\u202Eb\\u2028\\uFEFF", "a\\u202Eb\\u2028\\uFEFF"},
         {"NVIDIA H200 – 4 µs\tx\n", "NVIDIA H200 – 4 µs\tx\n", "NVIDIA H200 – 4 µs\tx\n"},
         {"\033[2J\033[31mred\033[0m", "?[2J?[31mred?[0m", "?[2J\033[31mred\033[0m"},
         {"\033]0;title\007", "?]0;title?", "?]0;title?"},
@@ -201,6 +256,8 @@ int main(void)
         cmocka_unit_test(test_numbers),  cmocka_unit_test(test_bytes), cmocka_unit_test(test_speedups),
         cmocka_unit_test(test_problems), cmocka_unit_test(test_pairs), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_columns), cmocka_unit_test(test_safe),
+        cmocka_unit_test(test_ascii),
+        cmocka_unit_test(test_markdown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

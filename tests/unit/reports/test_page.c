@@ -20,6 +20,7 @@ static st_store *store;
 static fixture_session session;
 static st_report report;
 static st_text page;
+extern const char st_page_css[]; // made from page.css when simtune is built
 
 static void need(st_code code, const st_error *error)
 {
@@ -104,6 +105,7 @@ static void test_order(void **state)
                                         "Failures",
                                         "The samples",
                                         "Sizes side by side",
+                                        "What the names mean",
                                         "Over time",
                                         "How to reproduce it",
                                         "All candidates",
@@ -126,13 +128,79 @@ static void test_what_it_says(void **state)
         "reduce (T=f32 op=sum n=64Ki, cold cache) runs 3.48 × as fast as the default (95 % interval 3.45 to 3.50)",
         "<span class=\"pair moved\">BLOCK=<b>512</b></span>",
         "Its warps wait for a value from global memory (long_scoreboard, 46 % of samples)",
+        "Together: these 4 were measured only at once.",
+        "VEC: elements that one load or store instruction moves, at most 16 bytes. ",
+        "with the most threads",
+        "1 thing is not known.",
         "out[0] is 12, should be 13</td>"}; // the first line of the log
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         if (!strstr(html, said[i]))
             fail_msg("it does not say \"%s\"", said[i]);
     assert_null(strstr(html, "1 of 1 differ</td>"));
     assert_non_null(strstr(html, "simtune repro "));
+    char show[64];
+    snprintf(show, sizeof show, "<code>simtune show %.12s</code>", report.sessions[0].problems[0].candidates[1].id);
+    assert_non_null(strstr(html, show));
     assert_non_null(strstr(html, "simtune reduce --arch auto"));
+}
+
+// A user's family is not in our table: the comment above its parameter tells.
+static void test_names_of_others(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"scale.cu\":\"// simtune: family scale\\n// How much a thread does & why.\\n"
+                               "// simtune: param BLOCK = 128 256  role tlp work\\n//\\n"
+                               "// simtune: param ITEMS = 1 4\\n// simtune: default BLOCK=256 ITEMS=1\\n\"}";
+    st_error error = {0};
+    need(fixture_scale(store, "fedcba9876543210fedcba9876543210", text, &session, &error), &error);
+    const char *names = strstr(make_one(), "What the names mean");
+    assert_non_null(names);
+    assert_non_null(strstr(names, "How much a thread does &amp; why."));
+    assert_non_null(strstr(names, "the template says nothing of it"));
+    assert_non_null(strstr(names, "resident warps: others that can issue while one waits"));
+    assert_null(strstr(names, "<dt><code>mlp</code>")); // no parameter has it
+}
+
+// Each reason to wait has a look of its own: no colour stands twice but with stripes.
+static void test_reasons_look_different(void **state)
+{
+    (void)state;
+    size_t count;
+    const st_stall *stalls = st_stalls(&count);
+    char looks[64][96] = {{0}};
+    for (size_t i = 0; i < count; i++) {
+        char rule[64];
+        snprintf(rule, sizeof rule, ".w-%s { --w:", stalls[i].name);
+        const char *at = strstr(st_page_css, rule);
+        if (!at)
+            fail_msg("no colour for %s", stalls[i].name);
+        at += strlen(rule);
+        snprintf(looks[i], sizeof looks[i], "%.*s", (int)strcspn(at, ";"), at);
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(looks[i], looks[j]) == 0)
+                fail_msg("%s looks as %s", stalls[i].name, stalls[j].name);
+    }
+}
+
+// Of very many problems only those that are led with are shown whole; none is left out.
+static void test_many_problems(void **state)
+{
+    (void)state;
+    enum { MANY = 102 };
+    static const fixture_candidate rows[] = {{"A=1", "correct", NULL, 8000, NAN, 32, 1},
+                                             {"A=2", "correct", NULL, 1000, NAN, 32, 1}};
+    st_error error = {0};
+    need(fixture_begin(store, "toy", "0123456789abcdef0123456789abcdef", "{}", "x", &session, &error), &error);
+    for (int i = 0; i < MANY; i++) {
+        char problem[16];
+        snprintf(problem, sizeof problem, "n=%d", i + 1);
+        need(fixture_candidates(&session, problem, NULL, NULL, i + 1, rows, 2, &error), &error);
+        need(fixture_winner(&session, "cold", 1, 0, 1000, 8000, 7.9, 8.1, 1, NAN, &error), &error);
+    }
+    const char *html = make_one();
+    assert_int_equal(count_of(html, "<details class=\"problem\""), MANY);
+    assert_int_equal(count_of(html, "<section class=\"why\">"), 1);
+    assert_int_equal(count_of(html, "it shows the result only"), MANY - 1);
 }
 
 static void test_no_network(void **state)
@@ -154,7 +222,9 @@ static void test_drawings_have_words(void **state)
     size_t drawings = count_of(html, "<svg"), labelled = count_of(html, "role=\"img\" aria-label=\"");
     size_t hidden = count_of(html, "preserveAspectRatio=\"none\" aria-hidden=\"true\"");
     size_t marks = count_of(html, "class=\"mark\" role=\"img\"");
-    assert_true(drawings > 20);
+    size_t boxes = count_of(html, "<span class=\"boxed\"");
+    assert_true(drawings > 8 && boxes > 20);
+    assert_int_equal(boxes, count_of(html, "<td class=\"stripcell\"><span class=\"boxed\"")); // each in a row with its figures
     assert_int_equal(drawings, labelled - marks + hidden);
     assert_int_equal(count_of(html, "<table"), count_of(html, "</table>"));
     assert_int_equal(count_of(html, "<section"), count_of(html, "</section>"));
@@ -327,6 +397,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_order, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_what_it_says, open_reduce, close_store),
+        cmocka_unit_test_setup_teardown(test_names_of_others, open_empty, close_store),
+        cmocka_unit_test(test_reasons_look_different),
+        cmocka_unit_test_setup_teardown(test_many_problems, open_empty, close_store),
         cmocka_unit_test_setup_teardown(test_no_network, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_drawings_have_words, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_same_bytes, open_reduce, close_store),

@@ -123,9 +123,11 @@ static void test_source(void **state)
 {
     (void)state;
     static const char text[] = "{\"other.cuh\":\"x\",\"scale.cu\":\"// simtune: family scale\\n"
+                               "// simtune: summary  n elements, each times two\\n"
                                "// How much a thread does.\\n"
                                "// simtune: param BLOCK = 128 256  role tlp work\\n"
                                "// simtune: param ITEMS = 1 4      role ilp runtime\\n//\\n// Nobody's.\\n//\\n"
+                               "// As one\\n// writes it.\\n"
                                "// simtune: default BLOCK=256 ITEMS=1\\n\"}";
     st_error error = {0};
     need(fixture_scale(store, "fedcba9876543210fedcba9876543210", text, &session, &error), &error);
@@ -137,6 +139,8 @@ static void test_source(void **state)
     assert_int_equal(block->standard, 1);
     assert_int_equal(items->standard, 0);
     assert_string_equal(of->source_file, "scale.cu");
+    assert_string_equal(of->summary, "n elements, each times two");
+    assert_string_equal(of->standard_words, "As one writes it.");
     assert_null(of->problems[0].type);
 }
 
@@ -184,6 +188,128 @@ static void test_changes(void **state)
         assert_int_equal(change->without_count, 2);
     }
     assert_true(isnan(cold->importance[0])); // three times are too few to tell
+}
+
+// Begins a session of the family "toy" with these configurations; the winner is the second, the default the first.
+static const st_reported_result *load_toy(const fixture_candidate *rows, size_t count, double bytes)
+{
+    st_error error = {0};
+    need(fixture_begin(store, "toy", "0123456789abcdef0123456789abcdef", "{}", "simtune tune toy.cu", &session, &error),
+         &error);
+    need(fixture_candidates(&session, "n=1", NULL, NULL, 1, rows, count, &error), &error);
+    need(fixture_winner(&session, "cold", 1, 0, rows[1].cold_ns, rows[0].cold_ns, 7.9, 8.1, 1, bytes, &error), &error);
+    return &load()->problems[0].results[ST_REPORT_COLD];
+}
+
+static void assert_step(const st_reported_step *step, double gain, size_t differ, const char *words)
+{
+    st_text text;
+    st_text_init(&text);
+    st_report_step(&report.sessions[0], &report.sessions[0].problems[0], ST_REPORT_COLD, step, &text);
+    assert_string_equal(st_text_string(&text), words);
+    st_text_release(&text);
+    assert_float_equal(step->gain, gain, 1e-9);
+    assert_int_equal(step->differ, differ);
+}
+
+// A gain belongs to all that was changed for it at once: only A was ever measured apart.
+static void test_steps(void **state)
+{
+    (void)state;
+    static const fixture_candidate rows[] = {{"A=1 B=1 C=x D=5", "correct", NULL, 8000, NAN, 32, 1},
+                                             {"A=2 B=2 C=y D=5", "correct", NULL, 1000, NAN, 32, 1},
+                                             {"A=2 B=1 C=x D=6", "correct", NULL, 4000, NAN, 32, 1},
+                                             {"A=2 B=1 C=x D=5", "correct", NULL, 4001, NAN, 32, 1}, // nearer: stands for it
+                                             {"A=3 B=1 C=x D=5", "correct", NULL, 5000, NAN, 32, 1},
+                                             {"A=1 B=1 C=z D=5", "correct", NULL, 9000, NAN, 32, 1}, // no gain: no step
+                                             {"A=2 B=2 C=z D=5", "wrong", NULL, NAN, NAN, 32, 1}};
+    const st_reported_result *cold = load_toy(rows, sizeof rows / sizeof *rows, NAN);
+    assert_int_equal(cold->step_count, 2);
+    assert_step(&cold->steps[0], 8000.0 / 4001, 1, "A 1 → 2");
+    assert_step(&cold->steps[1], 4.001, 2, "B 1 → 2, C x → y");
+    assert_int_equal(cold->steps[0].before, 0);
+    assert_int_equal(cold->steps[1].before, 3);
+    assert_int_equal(cold->steps[1].after, 1);
+    for (size_t i = 0; i < cold->change_count; i++) {
+        const st_reported_change *change = &cold->changes[i];
+        bool is_a = strcmp(report.sessions[0].parameters[change->parameter].name, "A") == 0;
+        assert_int_equal(change->pairs, is_a); // A=1 and A=2 with all else equal: once
+        if (is_a)
+            assert_float_equal(change->alone.centre, 8000.0 / 4001, 1e-9);
+        else
+            assert_true(isnan(change->alone.centre));
+    }
+}
+
+// What lies between the ends of a step divides it where both halves gain; else it is counted.
+static void test_steps_are_divided(void **state)
+{
+    (void)state;
+    static const fixture_candidate rows[] = {{"A=1 B=1 C=1 D=1", "correct", NULL, 8000, NAN, 32, 1},
+                                             {"A=2 B=2 C=2 D=1", "correct", NULL, 1000, NAN, 32, 1},
+                                             {"A=2 B=1 C=1 D=2", "correct", NULL, 4000, NAN, 32, 1}, // best with A alone
+                                             {"A=2 B=1 C=1 D=1", "correct", NULL, 6000, NAN, 32, 1}, // divides the way to it
+                                             {"A=2 B=2 C=1 D=2", "correct", NULL, 9000, NAN, 32, 1}}; // no gain
+    const st_reported_result *cold = load_toy(rows, sizeof rows / sizeof *rows, NAN);
+    assert_int_equal(cold->step_count, 3);
+    assert_step(&cold->steps[0], 8.0 / 6, 1, "A 1 → 2");
+    assert_step(&cold->steps[1], 1.5, 1, "D 1 → 2");
+    assert_step(&cold->steps[2], 4, 3, "B 1 → 2, C 1 → 2; with it D 2 → 1");
+    assert_int_equal(cold->steps[2].between, 2);
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    static const fixture_candidate rows[] = {{"A=1 B=1", "correct", NULL, 8000, NAN, 32, 1},
+                                             {"A=2 B=2", "correct", NULL, 1000, NAN, 32, 1},
+                                             {"A=1 B=2", "correct", NULL, 3000, NAN, 32, 1},
+                                             {"A=2 B=1", "correct", NULL, 2000, NAN, 32, 1},
+                                             {"A=1 B=3", "correct", NULL, 500, NAN, 32, 1}, // few samples: not faster
+                                             {"A=2 B=3", "correct", NULL, 1000, NAN, 32, 1}};
+    const st_reported_result *cold = load_toy(rows, sizeof rows / sizeof *rows, NAN);
+    double product = 1;
+    assert_int_equal(cold->change_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        bool is_a = cold->changes[i].parameter == 0;
+        assert_int_equal(cold->changes[i].pairs, is_a ? 3 : 2);
+        assert_float_equal(cold->changes[i].alone.low, is_a ? 0.5 : 2, 1e-9);
+        assert_float_equal(cold->changes[i].alone.centre, is_a ? 3 : 7.0 / 3, 1e-9);
+        assert_float_equal(cold->changes[i].alone.high, is_a ? 4 : 8.0 / 3, 1e-9);
+    }
+    for (size_t i = 0; i < cold->step_count; i++)
+        product *= cold->steps[i].gain;
+    assert_true(cold->step_count > 0);
+    assert_float_equal(product, 8, 1e-9);
+}
+
+// Nothing lies between: one step, of everything.
+static void test_one_step(void **state)
+{
+    (void)state;
+    static const fixture_candidate rows[] = {{"A=1 B=1 C=1", "correct", NULL, 8000, NAN, 32, 1},
+                                             {"A=2 B=2 C=2", "correct", NULL, 1000, NAN, 32, 1},
+                                             {"A=4 B=4 C=4", "correct", NULL, 2000, NAN, 32, 1}};
+    const st_reported_result *cold = load_toy(rows, 2, NAN);
+    assert_int_equal(cold->step_count, 1);
+    assert_step(&cold->steps[0], 8, 3, "A 1 → 2, B 1 → 2, C 1 → 2");
+}
+
+// The limit is what the device was measured to do, and a winner may beat it: that is said, not hidden.
+static void test_beyond_the_limit(void **state)
+{
+    (void)state;
+    static const fixture_candidate rows[] = {{"A=1", "correct", NULL, 8000, NAN, 32, 1},
+                                             {"A=2", "correct", NULL, 1000, NAN, 32, 1}};
+    st_text text;
+    st_text_init(&text);
+    const st_reported_result *cold = load_toy(rows, 2, 5e6); // 5000 GB/s
+    assert_float_equal(cold->limit_gbs, 4600, 1e-9);
+    assert_float_equal(cold->limit_share, 5000.0 / 4600, 1e-9);
+    assert_true(doubts(&report.sessions[0], ST_REPORTED_AMBER, "limit", "1 winner, cold, is faster than the fastest"));
+    st_report_limit(&report.sessions[0], cold, &text);
+    assert_string_equal(st_text_string(&text), "the fastest plain read that simtune measured here");
+    st_text_release(&text);
 }
 
 // Of two parameters one decides the time alone: it explains everything, the other nothing.
@@ -276,6 +402,30 @@ static void test_trust(void **state)
     for (size_t i = 1; i < of->doubt_count; i++)
         assert_true(of->doubts[i - 1].level <= of->doubts[i].level);
     assert_int_equal(st_report_trust(of), of->doubts[0].level);
+}
+
+static void assert_trust(const st_reported_session *of, const char *expected)
+{
+    st_text text;
+    st_text_init(&text);
+    st_report_trust_words(of, &text);
+    assert_string_equal(st_text_string(&text), expected);
+    st_text_release(&text);
+}
+
+// What is not known is counted: "nothing speaks against it" alone would be too much.
+static void test_trust_words(void **state)
+{
+    (void)state;
+    load();
+    assert_trust(&report.sessions[0], "Yes, with what is marked in mind. 1 thing is not known.");
+    st_reported_doubt doubt[3] = {{.level = ST_REPORTED_GREEN}, {.level = ST_REPORTED_GREY}, {.level = ST_REPORTED_GREY}};
+    st_reported_session made = {.doubts = doubt, .doubt_count = 3};
+    assert_trust(&made, "Yes: nothing speaks against it. 2 things are not known.");
+    made.doubt_count = 1;
+    assert_trust(&made, "Yes: nothing speaks against it.");
+    made.doubts = doubt + 1;
+    assert_trust(&made, "Nothing is known that speaks for or against it.");
 }
 
 static void test_emulated_is_red(void **state)
@@ -395,11 +545,17 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_source, open_empty, close_store),
         cmocka_unit_test_setup_teardown(test_results, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_changes, open_reduce, close_store),
+        cmocka_unit_test_setup_teardown(test_steps, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_steps_are_divided, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_pairs, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_one_step, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_beyond_the_limit, open_empty, close_store),
         cmocka_unit_test_setup_teardown(test_importance, open_empty, close_store),
         cmocka_unit_test_setup_teardown(test_sampled_profile, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_exact_profile, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_lines, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_trust, open_reduce, close_store),
+        cmocka_unit_test_setup_teardown(test_trust_words, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_emulated_is_red, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_verdicts, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_waits_on, open_reduce, close_store),

@@ -174,7 +174,8 @@ static void markdown_for_a_change(void **state)
     has(text, "| | default | winner |\n|---|---:|---:|\n");
     has(text, "| time | 16.00 µs | 4.600 µs |\n");
     has(text, "| registers | 20 | 40 |\n");
-    has(text, "- `BLOCK 256 → 512`");
+    has(text, "- 3.08 × `BLOCK 256 → 512, VEC 1 → 4, UNROLL 1 → 8, FINISH two_pass → cluster`, 4 at once");
+    has(text, "- 1.13 × `ACC 1 → 4`\n");
     has(text, "**Trust: ");
     has(text, "| T=f32 op=sum n=256Mi |");
     has(text, "Reproduce: `simtune reduce --arch auto`\n");

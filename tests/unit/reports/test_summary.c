@@ -249,7 +249,7 @@ static void test_empty_session(void **state)
                               "  trust      3 samples dropped for throttling; clocks unknown; 0 other processes\n"
                               "             on the device; counters unknown\n"
                               "\n"
-                              "Next: simtune templates user\n");
+                              "Next: simtune templates user.cu\n");
     st_free(text);
 }
 
