@@ -74,45 +74,59 @@ st_code st_parameter_value(const st_template *tmpl, int parameter, const char *t
     return no_such_value(tmpl, parameter, text, error);
 }
 
-static st_code parse_one(const st_template *tmpl, char *token, st_config *out, bool *given,
-                         st_error *error) {
-    const char *names[ST_MAX_PARAMETERS];
+// One "NAME=VALUE" of a list; `token` is cut at its "=".
+static st_code parse_pair(const st_template *tmpl, const st_pairs *of, char *token, int64_t *out,
+                          bool *given, st_error *error) {
+    const char *names[ST_MAX_PARAMETERS > ST_MAX_AXES ? ST_MAX_PARAMETERS : ST_MAX_AXES];
     char remedy[400];
     char *equals = strchr(token, '=');
     if (!equals)
-        return st_fail(error, ST_USAGE, "Write PARAM=VALUE PARAM=VALUE ….",
-                       "`%s` is no value of a parameter of %s", token, tmpl->family);
+        return st_fail(error, ST_USAGE, of->form, "`%s` is no value of %s %s of %s", token,
+                       of->article, of->noun, tmpl->family);
     *equals = '\0';
-    int index = st_template_parameter(tmpl, token);
+    int index = of->find(tmpl, token);
     if (index < 0) {
-        for (size_t i = 0; i < tmpl->parameter_count; i++)
-            names[i] = tmpl->parameters[i].name;
-        st_loader_suggest(token, names, tmpl->parameter_count, "parameters", remedy, sizeof remedy);
-        return st_fail(error, ST_USAGE, remedy, "%s has no parameter `%s`", tmpl->family, token);
+        for (size_t i = 0; i < of->count; i++)
+            names[i] = of->name(tmpl, i);
+        st_loader_suggest(token, names, of->count, of->nouns, remedy, sizeof remedy);
+        return st_fail(error, ST_USAGE, remedy, "%s has no %s `%s`", tmpl->family, of->noun, token);
     }
-    if (given[index])
-        return st_fail(error, ST_USAGE, "Give each parameter once.",
-                       "the parameter `%s` stands twice", token);
+    if (given[index]) {
+        snprintf(remedy, sizeof remedy, "Give each %s once.", of->noun);
+        return st_fail(error, ST_USAGE, remedy, "the %s `%s` stands twice", of->noun, token);
+    }
     given[index] = true;
-    return st_parameter_value(tmpl, index, equals + 1, &out->value[index], error);
+    return of->value(tmpl, index, equals + 1, &out[index], error);
+}
+
+st_code st_pairs_parse(const st_template *tmpl, const st_pairs *of, const char *text, int64_t *out,
+                       st_error *error) {
+    bool given[ST_MAX_PARAMETERS > ST_MAX_AXES ? ST_MAX_PARAMETERS : ST_MAX_AXES] = {false};
+    char token[256];
+    while (st_next_token(&text, token, sizeof token)) {
+        st_code code = parse_pair(tmpl, of, token, out, given, error);
+        if (code)
+            return code;
+    }
+    for (size_t i = 0; i < of->count; i++)
+        if (!given[i])
+            return st_fail(error, ST_USAGE, of->whole, "the %s `%s` of %s has no value", of->noun,
+                           of->name(tmpl, i), tmpl->family);
+    return ST_OK;
+}
+
+static const char *parameter_name(const st_template *tmpl, size_t index) {
+    return tmpl->parameters[index].name;
 }
 
 st_code st_config_parse(const st_template *tmpl, const char *text, st_config *out,
                         st_error *error) {
-    bool given[ST_MAX_PARAMETERS] = {false};
-    char token[256];
+    const st_pairs parameters = {"a", "parameter", "parameters", "Write PARAM=VALUE PARAM=VALUE ….",
+                                 "A configuration has one value for each parameter.",
+                                 tmpl->parameter_count, st_template_parameter, parameter_name,
+                                 st_parameter_value};
     memset(out, 0, sizeof *out);
-    while (st_next_token(&text, token, sizeof token)) {
-        st_code code = parse_one(tmpl, token, out, given, error);
-        if (code)
-            return code;
-    }
-    for (size_t i = 0; i < tmpl->parameter_count; i++)
-        if (!given[i])
-            return st_fail(error, ST_USAGE, "A configuration has one value for each parameter.",
-                           "the parameter `%s` of %s has no value", tmpl->parameters[i].name,
-                           tmpl->family);
-    return ST_OK;
+    return st_pairs_parse(tmpl, &parameters, text, out->value, error);
 }
 
 bool st_config_equal(const st_template *tmpl, const st_config *a, const st_config *b) {

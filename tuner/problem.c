@@ -59,44 +59,17 @@ st_code st_axis_value(const st_template *tmpl, int axis, const char *text, int64
     return parse_value(tmpl, &tmpl->axes[axis], text, out, error);
 }
 
-static st_code parse_one(const st_template *tmpl, char *token, st_problem *out, bool *given,
-                         st_error *error) {
-    const char *names[ST_MAX_AXES];
-    char remedy[256];
-    char *equals = strchr(token, '=');
-    if (!equals)
-        return st_fail(error, ST_USAGE, "Write AXIS=VALUE AXIS=VALUE ….",
-                       "`%s` is no value of an axis of %s", token, tmpl->family);
-    *equals = '\0';
-    int index = st_template_axis(tmpl, token);
-    if (index < 0) {
-        for (size_t i = 0; i < tmpl->axis_count; i++)
-            names[i] = tmpl->axes[i].name;
-        st_loader_suggest(token, names, tmpl->axis_count, "axes", remedy, sizeof remedy);
-        return st_fail(error, ST_USAGE, remedy, "%s has no axis `%s`", tmpl->family, token);
-    }
-    if (given[index])
-        return st_fail(error, ST_USAGE, "Give each axis once.", "the axis `%s` stands twice",
-                       token);
-    given[index] = true;
-    return parse_value(tmpl, &tmpl->axes[index], equals + 1, &out->value[index], error);
+static const char *axis_name(const st_template *tmpl, size_t index) {
+    return tmpl->axes[index].name;
 }
 
 st_code st_problem_parse(const st_template *tmpl, const char *text, st_problem *out,
                          st_error *error) {
-    bool given[ST_MAX_AXES] = {false};
-    char token[256];
+    const st_pairs axes = {"an", "axis", "axes", "Write AXIS=VALUE AXIS=VALUE ….",
+                           "A problem has one value for each axis.", tmpl->axis_count,
+                           st_template_axis, axis_name, st_axis_value};
     memset(out, 0, sizeof *out);
-    while (st_next_token(&text, token, sizeof token)) {
-        st_code code = parse_one(tmpl, token, out, given, error);
-        if (code)
-            return code;
-    }
-    for (size_t i = 0; i < tmpl->axis_count; i++)
-        if (!given[i])
-            return st_fail(error, ST_USAGE, "A problem has one value for each axis.",
-                           "the axis `%s` of %s has no value", tmpl->axes[i].name, tmpl->family);
-    return ST_OK;
+    return st_pairs_parse(tmpl, &axes, text, out->value, error);
 }
 
 const st_type *st_problem_type(const st_template *tmpl, const st_problem *problem) {

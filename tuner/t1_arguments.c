@@ -40,9 +40,9 @@ st_code st_t1_read_problem(t1_writer *to, const json_t *kernel)
         return st_t1_wrong(to, place, NULL, "more than three sizes");
     for (size_t i = 0; i < given; i++) {
         const json_t *size = json_is_array(sizes) ? json_array_get(sizes, i) : sizes;
-        if (!json_is_integer(size) || json_integer_value(size) < 0)
+        if (!json_is_integer(size) || json_integer_value(size) < 1)
             return st_t1_wrong(to, place, "Write [4096, 4096].",
-                               "a size that is no integer from 0 on");
+                               "a size that is no integer from 1 on");
         to->names.sizes[i] = (int64_t)json_integer_value(size);
         if (names(to->kernel, axes[i]))
             st_text_addf(&to->definitions, "#define %s %lld\n", axes[i],

@@ -77,6 +77,17 @@ char *st_trimmed(const char *text, size_t length);
 bool st_is_name(const char *text);
 // The next blank-separated token of *text, cut to fit `out`; false at the end.
 bool st_next_token(const char **text, char *out, size_t size);
+// Lists of "NAME=VALUE" with each name once: a configuration's, a problem's.
+typedef struct st_pairs {
+    const char *article, *noun, *nouns; // "a" "parameter" "parameters"
+    const char *form, *whole;           // remedies: how one is written; that none may lack
+    size_t count;
+    int (*find)(const st_template *tmpl, const char *name); // index or -1
+    const char *(*name)(const st_template *tmpl, size_t index);
+    st_code (*value)(const st_template *tmpl, int index, const char *text, int64_t *out, st_error *error);
+} st_pairs;
+st_code st_pairs_parse(const st_template *tmpl, const st_pairs *of, const char *text, int64_t *out,
+                       st_error *error);
 // `what` is for messages: "parameter".
 st_code st_check_name(st_loader *loader, const char *what, const char *name);
 // "NAME =" of an axis, parameter or let: *text moves behind the `=`, *name is the caller's.

@@ -38,34 +38,13 @@ declare -A about=(
     [summary]="the table of targets"
 )
 
-usage() {
-    sed -n '4,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
-    local step
-    for step in $all_steps; do printf '  %-10s %s\n' "$step" "${about[$step]}" >&2; done
-    exit 2
-}
-[ $# -ge 2 ] || usage
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd "$here/../.." && pwd)
-simtune=$(realpath "$1") || exit 2
-[ -x "$simtune" ] || { echo "acceptance: $1 is no program" >&2; exit 2; }
-mkdir -p "$2" && out=$(cd "$2" && pwd) || exit 2
-shift 2
-steps=${*:-$all_steps}
-for step in $steps; do [ -n "${about[$step]:-}" ] || { echo "acceptance: no step $step" >&2; usage; }; done
-
-# Nothing of the user's own is read or written.
-export SIMTUNE_SHARE=${SIMTUNE_SHARE:-$root} XDG_DATA_HOME=$out/data XDG_CACHE_HOME=$out/cache
-device=()
-[ -n "${DEVICE:-}" ] && device=(--device "$DEVICE")
-read -ra defaults <<<"${DEFAULT_ARGUMENTS:-}" # besides `reduce --arch auto`: none in earnest
-PATH=$PATH${CUDA_HOME:+:$CUDA_HOME/bin}
-nvcc=${NVCC:-nvcc}
-store=$out/store.db results=$out/results.tsv
-here_python() { python3 "$here/acceptance_store.py" "$@"; }
-
 # shellcheck source=tests/gpu/acceptance_common.sh
 . "$here/acceptance_common.sh"
+begin "$@"
+export SIMTUNE_SHARE=${SIMTUNE_SHARE:-$root}
+read -ra defaults <<<"${DEFAULT_ARGUMENTS:-}" # besides `reduce --arch auto`: none in earnest
+store=$out/store.db results=$out/results.tsv
 
 # The header of step `first`, or the one that HEADER names.
 need_header() {
@@ -195,7 +174,7 @@ step_faults() {
     # Without a GPU, a size that the emulated device computes in reasonable time.
     for size in 64Ki ${FAULT_SIZE:-256Mi}; do
         tune "$out/faults-$size.log" 120 tune "$root/tests/faults/faulty_reduce.cu" --size "$size" --time-limit "${FAULT_LIMIT:-3}" \
-            --budget none --counters off --fresh --no-header --db "$out/faults.db"
+            --strategy exhaustive --budget none --counters off --fresh --no-header --db "$out/faults.db"
         got=$(here_python outcomes "$out/faults.db" MODE | tr '\n' ',')
         line "$size: $got"
         target "planted faults at $size" "crash timeout wrong wrong, and the run ends well" "exit $code in $seconds s, $(
@@ -207,7 +186,7 @@ step_faults() {
 step_space() {
     rm -rf "$out"/space.db* "$out/cache-space"
     timed "$out/space.log" 60 env XDG_CACHE_HOME="$out/cache-space" "$simtune" tune "$here/kernel_tuner_space.cu" \
-        --budget "${SPACE_BUDGET:-none}" --size "${SPACE_SIZE:-256Mi}" --counters off --no-header --db "$out/space.db" \
+        --strategy exhaustive --budget "${SPACE_BUDGET:-none}" --size "${SPACE_SIZE:-256Mi}" --counters off --no-header --db "$out/space.db" \
         "${device[@]}"
     local session identity status candidates correct first last
     session=$(here_python session "$out/space.db")
@@ -233,7 +212,7 @@ wait_for_candidates() {
 step_resume() {
     local db=$out/resume.db size=${RESUME_SIZE:-16Mi} command pid cut reached left identity status candidates correct first last
     rm -rf "$db"*
-    command=("$simtune" reduce --size "$size" --budget "${RESUME_BUDGET:-1200}" --counters off --no-header --db "$db" "${device[@]}")
+    command=("$simtune" reduce --size "$size" --strategy exhaustive --budget "${RESUME_BUDGET:-1200}" --counters off --no-header --db "$db" "${device[@]}")
     setsid "${command[@]}" >"$out/resume-1.log" 2>&1 &
     pid=$!
     wait_for_candidates "$db" "${RESUME_AT:-150}" $pid
@@ -316,7 +295,7 @@ step_unprivileged() {
 
 step_progress() {
     # A terminal for stderr; stdout is not one.
-    timed "$out/progress.log" 60 python3 - "$simtune" reduce --size 1Mi --budget "${PROGRESS_BUDGET:-300}" --counters off --no-header \
+    timed "$out/progress.log" 60 python3 - "$simtune" reduce --size 1Mi --strategy exhaustive --budget "${PROGRESS_BUDGET:-300}" --counters off --no-header \
         --db "$out/progress.db" "${device[@]}" <<'PYTHON'
 import os
 import pty

@@ -1,9 +1,36 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What the acceptance scripts share; sourced by them. They set: simtune, out, results, device (an array of
-# arguments), nvcc, steps and about (a line for each step).
+# What the acceptance scripts share; sourced by them. They set: all_steps, about (a line for each step) and results;
+# `begin "$@"` sets the rest from SIMTUNE OUT [STEP…]: simtune, out, steps, device (an array of arguments), nvcc, root.
+
+# --- beginning -------------------------------------------------------------------------------------------
+# The script's head, from line 4 to `set -u`, then its steps.
+usage() {
+    sed -n '4,/^set -u/s/^# \{0,1\}//p' "$0" >&2
+    local step
+    for step in $all_steps; do printf '  %-10s %s\n' "$step" "${about[$step]}" >&2; done
+    exit 2
+}
+
+begin() {
+    [ $# -ge 2 ] || usage
+    root=$(cd "$here/../.." && pwd)
+    simtune=$(realpath "$1") || exit 2
+    [ -x "$simtune" ] || { echo "$1 is no program" >&2; exit 2; }
+    mkdir -p "$2" && out=$(cd "$2" && pwd) || exit 2
+    shift 2
+    steps=${*:-$all_steps}
+    local step
+    for step in $steps; do [ -n "${about[$step]:-}" ] || { echo "no step $step" >&2; usage; }; done
+    device=()
+    [ -n "${DEVICE:-}" ] && device=(--device "$DEVICE")
+    PATH=$PATH${CUDA_HOME:+:$CUDA_HOME/bin}:/usr/local/cuda/bin
+    nvcc=${NVCC:-nvcc}
+    export XDG_DATA_HOME=$out/data XDG_CACHE_HOME=$out/cache # nothing of the user's own is read or written
+}
 
 # --- saying and noting -----------------------------------------------------------------------------------
+here_python() { python3 "$here/acceptance_store.py" "$@"; }
 line() { printf '  %s\n' "$*"; }
 
 # target NAME WANTED GOT PASSED(0: yes; info: no verdict)

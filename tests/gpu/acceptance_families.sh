@@ -20,26 +20,12 @@ declare -A about=(
     [summary]="the table of targets"
 )
 
-[ $# -ge 2 ] || { sed -n '4,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd "$here/../.." && pwd)
-simtune=$(realpath "$1")
-mkdir -p "$2" || exit 1
-out=$(cd "$2" && pwd)
-shift 2
-steps=${*:-$all_steps}
-for step in $steps; do
-    [ -n "${about[$step]:-}" ] || { echo "no step $step; there are: $all_steps" >&2; exit 2; }
-done
-device=()
-[ -n "${DEVICE:-}" ] && device=(--device "$DEVICE")
-PATH=$PATH${CUDA_HOME:+:$CUDA_HOME/bin}
-nvcc=${NVCC:-nvcc}
-store=$out/store.db results=$out/results.tsv
-export XDG_DATA_HOME=$out/data XDG_CACHE_HOME=$out/cache SIMTUNE_SHIPPED_HISTORY=off
 # shellcheck source=tests/gpu/acceptance_common.sh
 . "$here/acceptance_common.sh"
-here_python() { python3 "$here/acceptance_store.py" "$@"; }
+begin "$@"
+store=$out/store.db results=$out/results.tsv
+export SIMTUNE_SHIPPED_HISTORY=off
 
 # The lines of a log that tell what won.
 tell() {

@@ -192,6 +192,14 @@ bool st_expression_uses(const st_expression *expression, int slot) {
            (expression->right && st_expression_uses(expression->right, slot));
 }
 
+bool st_expression_uses_kind(const st_expression *expression, const unsigned char *kinds, unsigned char kind,
+                             bool equal) {
+    if (!expression->left)
+        return expression->slot >= 0 && (kinds[expression->slot] == kind) == equal;
+    return st_expression_uses_kind(expression->left, kinds, kind, equal) ||
+           (expression->right && st_expression_uses_kind(expression->right, kinds, kind, equal));
+}
+
 int st_expression_name(const st_expression *expression) {
     return expression->op == ST_OP_NAME ? expression->slot : -1;
 }

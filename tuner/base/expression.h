@@ -69,6 +69,8 @@ st_place st_expression_place(const st_expression *expression);
 st_code st_expression_evaluate(const st_expression *expression, const int64_t *values, int64_t *out,
                                st_error *error);
 bool st_expression_uses(const st_expression *expression, int slot);
+// Does `kinds[slot]` of any slot that it uses equal `kind` (`equal`), or differ from it (not `equal`)?
+bool st_expression_uses_kind(const st_expression *expression, const unsigned char *kinds, unsigned char kind, bool equal);
 bool st_expression_is_late(const st_expression *expression, const st_scope *scope);
 // True with *value when it is a constant whatever the slots hold.
 bool st_expression_constant(const st_expression *expression, int64_t *value);

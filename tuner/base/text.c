@@ -230,3 +230,8 @@ int st_text_nearest(const char *word, const char *const *candidates, size_t coun
     }
     return best;
 }
+
+const char *st_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}

@@ -59,6 +59,8 @@ st_code st_writing_finish(st_writing *writing, st_error *error); // on the disk,
 void st_writing_release(st_writing *writing);
 // What SQLite and the store keep beside a database: endings of its name, ended by NULL.
 extern const char *const st_database_endings[];
+// The end of a noun after a number of things: "" after 1, else "s".
+const char *st_plural(int64_t count);
 // What stands behind the last slash.
 const char *st_text_file_name(const char *path);
 // Do both names lead to one file? False when either leads nowhere.

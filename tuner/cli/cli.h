@@ -54,7 +54,7 @@ st_code st_cli_import_shipped(st_store *store, st_error *error);
 // Whether the terminal shows more than ASCII, as the locale says.
 bool st_cli_is_unicode(void);
 // Prints a text of names, notes and logs that others wrote to `to` (cli->out, cli->talk): what would steer a terminal is shown
-// as "?".
+// as "?", and our own characters beyond ASCII as ASCII where the locale has no UTF-8.
 void st_cli_print(const st_cli *cli, FILE *to, const char *text);
 void st_cli_tell(const st_cli *cli, FILE *to, const char *format, ...) ST_PRINTF(3, 4);
 // Says an error that is followed by another one, which is returned.

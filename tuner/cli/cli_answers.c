@@ -260,3 +260,49 @@ st_code st_cli_print_json(st_cli *cli, json_t *value, st_error *error)
     st_text_release(&text);
     return failed ? st_fail_memory(error, "printing JSON") : ST_OK;
 }
+
+// --- a session by a word ----------------------------------------------------------------------------------------------
+
+// What began is said where nothing has finished, not shown, since "the latest" is what one may send to others.
+static st_code no_finished(st_store *store, const char *family, st_error *error)
+{
+    st_session_row row;
+    st_code code = st_store_session_newest(store, family, &row, error);
+    if (code == ST_OK) {
+        char remedy[160];
+        snprintf(remedy, sizeof remedy, "simtune report %.12s shows what there is of it; the command that began it goes on with it",
+                 row.id);
+        code = st_fail(error, ST_NOTHING, remedy, "the store has no finished session%s%s; the newest, %.12s, %s",
+                       family ? " of " : "", family ? family : "", row.id,
+                       row.status == ST_SESSION_RUNNING
+                           ? "has not ended"
+                           : "ended early: it was interrupted, or its default configuration failed");
+        st_session_row_release(&row);
+        return code;
+    }
+    if (code == ST_NOTHING && family)
+        return st_fail(error, ST_NOTHING, "tune first, or name a session: simtune db info lists them",
+                       "the store has no finished session of %s", family);
+    return code == ST_NOTHING ? st_fail(error, ST_NOTHING, "tune first: simtune reduce --arch auto",
+                                        "the store has no session")
+                              : code;
+}
+
+st_code st_cli_session_of(st_store *store, const char *family, const char *word, st_session_row *row, st_error *error)
+{
+    bool is_family = false;
+    st_code code = ST_OK;
+    if (word && strcmp(word, "latest") != 0)
+        code = st_store_knows_family(store, word, &is_family, error);
+    if (code == ST_OK && word && !is_family && strcmp(word, "latest") != 0) {
+        if (word[strspn(word, "0123456789abcdefABCDEF")])
+            return st_fail(error, ST_NOTHING,
+                           "simtune db info lists sessions; latest is the newest finished one",
+                           "the store has no family %s, and it is no session's id", word);
+        return st_store_session_of(store, word, row, error);
+    }
+    family = is_family ? word : family;
+    if (code == ST_OK)
+        code = st_store_session_latest(store, family, row, error);
+    return code == ST_NOTHING ? no_finished(store, family, error) : code;
+}

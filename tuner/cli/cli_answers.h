@@ -24,6 +24,9 @@ st_code st_cli_filter_ask(st_store *store, const st_cli_filter *filter, st_answe
                           void *context, st_error *error);
 // ST_NOTHING for a session that is not there, ST_USAGE for what is no id.
 st_code st_cli_check_session(st_store *store, const char *id, st_error *error);
+// A word is the beginning of a session's id, "latest" (NULL too), or a family, of which the latest is taken; of `family` alone
+// where that is given. Finished ones only, but by id. Released by the caller.
+st_code st_cli_session_of(st_store *store, const char *family, const char *word, st_session_row *row, st_error *error);
 // "f32" or an old name ("float") → the type's name. ST_USAGE with the nearest or all of them.
 st_code st_cli_type(const char *word, const char **name, st_error *error);
 // The value of an option that is one of `words` (NULL-terminated), NULL when it is not given.

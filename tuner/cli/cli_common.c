@@ -48,16 +48,20 @@ st_code st_cli_store_aside(st_cli *cli, st_store **out, st_error *error)
 
 void st_cli_print(const st_cli *cli, FILE *to, const char *text)
 {
-    bool colour = to == cli->out && cli->colour;
-    if (st_report_is_safe(text, colour)) {
+    bool colour = to == cli->out && cli->colour, unicode = st_cli_is_unicode();
+    if (unicode && st_report_is_safe(text, colour)) {
         fputs(text, to);
         return;
     }
-    st_text safe;
+    st_text safe, plain;
     st_text_init(&safe);
+    st_text_init(&plain);
     st_report_safe(&safe, text, colour);
-    fputs(st_text_string(&safe), to);
+    if (!unicode)
+        st_report_ascii(&plain, st_text_string(&safe));
+    fputs(st_text_string(unicode ? &safe : &plain), to);
     st_text_release(&safe);
+    st_text_release(&plain);
 }
 
 void st_cli_tell(const st_cli *cli, FILE *to, const char *format, ...)

@@ -38,13 +38,13 @@ json_t *st_cli_place_json(const st_file_place *place)
     return NULL;
 }
 
-st_code st_cli_place_finding(const char *path, st_finding *out, st_error *error)
+st_code st_cli_place_finding(const char *path, st_doctor_finding *out, st_error *error)
 {
     st_file_place place;
     st_error why = {0};
     st_text where;
     st_text_init(&where);
-    *out = (st_finding){.part = "store"};
+    *out = (st_doctor_finding){.part = "store"};
     st_code code = st_place_examine(path, &place, &where, &why);
     snprintf(out->where, sizeof out->where, "%.511s", st_text_string(&where));
     if (code == ST_OK)

@@ -11,6 +11,6 @@
 void st_cli_place_words(const st_file_place *place, st_text *out);
 json_t *st_cli_place_json(const st_file_place *place); // NULL: no memory
 // The finding `store`: where it is (or would be), and whether several processes can write it there.
-st_code st_cli_place_finding(const char *path, st_finding *out, st_error *error);
+st_code st_cli_place_finding(const char *path, st_doctor_finding *out, st_error *error);
 
 #endif

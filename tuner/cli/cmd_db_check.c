@@ -17,7 +17,7 @@ typedef struct st_checked {
 
 // --- findings --------------------------------------------------------------------------------------------------
 
-static st_code add_finding(void *context, const st_finding *finding, st_error *error)
+static st_code add_finding(void *context, const st_check_finding *finding, st_error *error)
 {
     st_checked *checked = context;
     st_text_addf(&checked->words[finding->severity], "%s\n", finding->words);
@@ -35,7 +35,7 @@ static st_code add_damages(st_checked *checked, const char *lines, st_error *err
         char words[256];
         size_t length = strcspn(lines, "\n");
         snprintf(words, sizeof words, "%.*s", (int)(length < 250 ? length : 250), lines);
-        const st_finding finding = {ST_SEVERITY_DAMAGED, "damage", 1, words};
+        const st_check_finding finding = {ST_SEVERITY_DAMAGED, "damage", 1, words};
         code = add_finding(checked, &finding, error);
         lines += length + (lines[length] == '\n');
     }
@@ -67,8 +67,8 @@ static st_code print_saved_session(void *context, const st_session_answer *sessi
 {
     (void)error;
     st_cli *cli = context;
-    st_cli_tell(cli, cli->out, "  %.12s  %s on %s: %lld candidates\n", session->id, session->family, session->device_name,
-            (long long)session->candidates);
+    st_cli_tell(cli, cli->out, "  %.12s  %s on %s: %lld candidate%s\n", session->id, session->family, session->device_name,
+            (long long)session->candidates, st_plural(session->candidates));
     return ST_OK;
 }
 

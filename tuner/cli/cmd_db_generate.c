@@ -48,9 +48,10 @@ static st_code print(st_cli *cli, const char *path, int64_t seed, const st_gener
                                            "winners", (json_int_t)made->winners),
                                  error);
     fprintf(cli->talk,
-            "wrote %s: %lld candidates of %lld sessions, %lld samples, %lld counters\n"
+            "wrote %s: %lld candidate%s of %lld session%s, %lld samples, %lld counters\n"
             "  nothing of this was measured, and it is never emitted as tuned\n",
-            path, (long long)made->candidates, (long long)made->sessions, (long long)made->samples,
+            path, (long long)made->candidates, st_plural(made->candidates), (long long)made->sessions,
+            st_plural(made->sessions), (long long)made->samples,
             (long long)made->counters);
     return ST_OK;
 }

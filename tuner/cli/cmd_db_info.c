@@ -152,6 +152,8 @@ static void print_bytes(st_cli *cli, const char *before, int64_t bytes, const ch
     st_text_release(&size);
 }
 
+#define COUNTED(number) (long long)(number), st_plural(number)
+
 static void print_counts(st_cli *cli, const st_info *info)
 {
     const st_store_counts *counts = &info->counts;
@@ -163,15 +165,16 @@ static void print_counts(st_cli *cli, const st_info *info)
     fprintf(cli->out, ", schema %d, on %s\n", counts->schema_version, st_text_string(&place));
     st_text_release(&place);
     fprintf(cli->out,
-            "  %lld sessions (%lld unfinished, %lld shipped) on %lld devices\n"
-            "  %lld problems, %lld candidates, %lld measurements of %lld samples\n"
-            "  %lld profiles, %lld winners, %lld baselines, %lld acknowledged changes\n",
-            (long long)counts->sessions, (long long)counts->unfinished, (long long)counts->shipped,
-            (long long)counts->devices, (long long)counts->problems, (long long)counts->candidates,
-            (long long)counts->measurements, (long long)counts->samples, (long long)counts->profiles,
-            (long long)counts->winners, (long long)info->extras.baselines, (long long)info->extras.acknowledgements);
+            "  %lld session%s (%lld unfinished, %lld shipped) on %lld device%s\n"
+            "  %lld problem%s, %lld candidate%s, %lld measurement%s of %lld sample%s\n"
+            "  %lld profile%s, %lld winner%s, %lld baseline%s, %lld acknowledged change%s\n",
+            COUNTED(counts->sessions), (long long)counts->unfinished, (long long)counts->shipped,
+            COUNTED(counts->devices), COUNTED(counts->problems), COUNTED(counts->candidates),
+            COUNTED(counts->measurements), COUNTED(counts->samples), COUNTED(counts->profiles), COUNTED(counts->winners),
+            COUNTED(info->extras.baselines), COUNTED(info->extras.acknowledgements));
     if (info->extras.thinned)
-        fprintf(cli->out, "  %lld measurements were thinned by a prune\n", (long long)info->extras.thinned);
+        fprintf(cli->out, "  %lld measurement%s thinned by a prune\n", (long long)info->extras.thinned,
+                info->extras.thinned == 1 ? " was" : "s were");
     if (info->extras.wal_bytes)
         print_bytes(cli, "  ", info->extras.wal_bytes, " more in the -wal file beside it\n");
     if (info->extras.free_bytes)

@@ -19,9 +19,10 @@ static json_t *merged_json(const char *path, const st_merge_report *report)
 
 static void say_merged(st_cli *cli, const char *path, const st_merge_report *report)
 {
-    fprintf(cli->talk, "%s: %lld of %lld sessions %s new, with %lld candidates and %lld measurements\n", path,
-            (long long)report->new_sessions, (long long)report->sessions, report->new_sessions == 1 ? "was" : "were",
-            (long long)report->new_candidates, (long long)report->new_measurements);
+    fprintf(cli->talk, "%s: %lld of %lld session%s %s new, with %lld candidate%s and %lld measurement%s\n", path,
+            (long long)report->new_sessions, (long long)report->sessions, st_plural(report->sessions),
+            report->new_sessions == 1 ? "was" : "were", (long long)report->new_candidates,
+            st_plural(report->new_candidates), (long long)report->new_measurements, st_plural(report->new_measurements));
     if (report->changed_sessions)
         fprintf(cli->talk, "  sessions that went on there: %lld\n", (long long)report->changed_sessions);
     if (report->new_baselines || report->new_acknowledgements)

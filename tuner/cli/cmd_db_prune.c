@@ -67,18 +67,21 @@ static void print_prune(st_cli *cli, const st_prune_options *options, bool reall
     st_text size;
     st_text_init(&size);
     st_report_bytes(&size, report->bytes);
-    fprintf(cli->out, "%lld of %lld candidates stay whole: winners, defaults, finalists, baselines, acknowledged and\n"
+    fprintf(cli->out, "%lld of %lld candidate%s stay%s whole: winners, defaults, finalists, baselines, acknowledged and\n"
                       "unfinished sessions, and for each device and problem the newest session\n",
-            (long long)report->kept, (long long)report->candidates);
+            (long long)report->kept, (long long)report->candidates, st_plural(report->candidates),
+            report->candidates == 1 ? "s" : "");
     if (options->keep_one_in > 1)
-        fprintf(cli->out, "%s %lld samples of %lld measurements; one in %d stays, and their medians\n",
-                really ? "removed" : "would remove", (long long)report->samples, (long long)report->thinned,
+        fprintf(cli->out, "%s %lld sample%s of %lld measurement%s; one in %d stays, and their medians\n",
+                really ? "removed" : "would remove", (long long)report->samples, st_plural(report->samples),
+                (long long)report->thinned, st_plural(report->thinned),
                 options->keep_one_in);
     if (options->older_than_ms > 0)
-        fprintf(cli->out, "%s %lld candidates that lost, with %lld measurements, %lld samples and %lld counters\n",
-                really ? "removed" : "would remove", (long long)report->dropped,
-                (long long)report->dropped_measurements, (long long)report->dropped_samples,
-                (long long)report->dropped_counters);
+        fprintf(cli->out, "%s %lld candidate%s that lost, with %lld measurement%s, %lld sample%s and %lld counter%s\n",
+                really ? "removed" : "would remove", (long long)report->dropped, st_plural(report->dropped),
+                (long long)report->dropped_measurements, st_plural(report->dropped_measurements),
+                (long long)report->dropped_samples, st_plural(report->dropped_samples),
+                (long long)report->dropped_counters, st_plural(report->dropped_counters));
     fprintf(cli->out, "about %s\n", st_text_string(&size));
     st_text_release(&size);
     if (really)

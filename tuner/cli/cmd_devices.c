@@ -170,7 +170,7 @@ st_code st_cmd_devices(st_cli *cli, st_error *error)
     if (text.failed)
         printed = st_fail_memory(&own, "listing the devices");
     if (printed == ST_OK)
-        fputs(st_text_string(&text), cli->out);
+        st_cli_print(cli, cli->out, st_text_string(&text));
     else if (error)
         *error = own;
     st_text_release(&text);

@@ -70,7 +70,7 @@ static void ask_child(trial *result)
 
 // --- joining it to the findings -------------------------------------------------------------------------
 // The trial is more certain than the kernel module's options, whose remedy is kept where both agree.
-static void join_trial(const trial *result, st_finding *finding)
+static void join_trial(const trial *result, st_doctor_finding *finding)
 {
     if (!result->answered)
         return;
@@ -85,9 +85,9 @@ static void join_trial(const trial *result, st_finding *finding)
         snprintf(finding->remedy, sizeof finding->remedy, "%s", st_counters_remedy(result->state));
 }
 
-static void find_cupti(st_finding *out)
+static void find_cupti(st_doctor_finding *out)
 {
-    *out = (st_finding){.part = "cupti"};
+    *out = (st_doctor_finding){.part = "cupti"};
     st_text where;
     st_text_init(&where);
     st_error error;
@@ -117,11 +117,11 @@ static st_code collect(const trial *result, const char *store, st_findings *find
     for (size_t i = 0; i < findings->count; i++)
         if (strcmp(findings->items[i].part, "counters") == 0)
             join_trial(result, &findings->items[i]);
-    st_finding cupti;
+    st_doctor_finding cupti;
     find_cupti(&cupti);
     if (code == ST_OK)
         code = st_findings_add(findings, &cupti, error);
-    st_finding place;
+    st_doctor_finding place;
     if (code == ST_OK)
         code = st_cli_place_finding(store, &place, error);
     return code == ST_OK ? st_findings_add(findings, &place, error) : code;
@@ -134,7 +134,7 @@ static const char *colour_of(st_finding_state state)
     return colours[state];
 }
 
-static void print_finding(const st_cli *cli, const st_finding *finding)
+static void print_finding(const st_cli *cli, const st_doctor_finding *finding)
 {
     fprintf(cli->out, "%s%-8s%s %-12s %s", cli->colour ? colour_of(finding->state) : "",
             st_finding_state_name(finding->state), cli->colour ? "\033[0m" : "", finding->part,
@@ -143,10 +143,10 @@ static void print_finding(const st_cli *cli, const st_finding *finding)
     if (finding->where[0])
         fprintf(cli->out, "%21s  at %s\n", "", finding->where);
     if (finding->remedy[0])
-        fprintf(cli->out, "%21s→ %s\n", "", finding->remedy);
+        st_cli_tell(cli, cli->out, "%21s→ %s\n", "", finding->remedy);
 }
 
-static json_t *finding_json(const st_finding *finding)
+static json_t *finding_json(const st_doctor_finding *finding)
 {
     return json_pack("{s:s,s:s,s:o,s:o,s:s,s:o}", "part", finding->part, "state",
                      st_finding_state_name(finding->state), "version", st_json_text_or_null(finding->version), "where",

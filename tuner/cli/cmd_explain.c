@@ -5,6 +5,7 @@
 #include "tuner/base/memory.h"
 #include "tuner/cli/cli_answers.h"
 #include "tuner/cli/families.h"
+#include "tuner/cli/shipped.h"
 #include "tuner/gpu/gpu.h"
 
 #include <ctype.h>
@@ -35,10 +36,21 @@ static st_code unknown_stall(const char *name, st_error *error)
     return code;
 }
 
+// An example comes out of a store that is there; for the words none is needed, nor made.
+static st_code open_examples(st_cli *cli, st_store **out, st_error *error)
+{
+    const char *path = st_parsed_text(cli->parsed, "db");
+    *out = NULL;
+    st_code code = st_store_open(path, ST_STORE_READ, out, error);
+    if (code == ST_NOTHING && !path)
+        code = st_shipped_open_made(out);
+    return code == ST_NOTHING ? ST_OK : code;
+}
+
 static st_code add_stall(st_store *store, int stall, const char *asked, json_t *list, st_text *text, st_error *error)
 {
-    st_stall_example example = {0};
-    st_code code = st_stall_example_find(store, stall, &example, error);
+    st_stall_example example = {.share = NAN, .ns = NAN};
+    st_code code = store ? st_stall_example_find(store, stall, &example, error) : ST_OK;
     if (code != ST_OK)
         return code;
     if (list && json_array_append_new(list, st_stall_json(stall, &example)) != 0)
@@ -73,7 +85,7 @@ static st_code explain_stall(st_cli *cli, const char *name, st_error *error)
     st_text text;
     st_text_init(&text);
     st_code code = cli->json && !list ? st_fail_memory(error, "explaining a stall")
-                                      : st_cli_store(cli, ST_STORE_READ, &store, error);
+                                      : open_examples(cli, &store, error);
     size_t known;
     for (size_t i = 0; i < count && code == ST_OK; i++)
         code = add_stall(store, stalls[i], every ? st_stalls(&known)[stalls[i]].name : name, list, &text, error);

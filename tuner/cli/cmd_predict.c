@@ -84,7 +84,7 @@ static void print_left_out(const job *it, const st_left_out *row, const char *pr
         st_report_right(&text, st_text_string(&cell), 11);
     }
     st_text_addf(&text, " %7.1f %%\n", (row->chosen_ns / row->best_ns - 1) * 100);
-    fputs(st_text_string(&text), it->cli->out);
+    st_cli_print(it->cli, it->cli->out, st_text_string(&text));
     st_text_release(&text);
     st_text_release(&cell);
 }
@@ -194,7 +194,7 @@ static st_code print_predictions(job *it, st_error *error)
                          made->choice.device_name, made->by ? "as ranked on " : "by a model alone",
                          made->by ? made->by->name : "", made->compiled, made->spilled, made->impossible, config);
             whole = !text.failed;
-            fputs(st_text_string(&text), it->cli->out);
+            st_cli_print(it->cli, it->cli->out, st_text_string(&text));
             st_text_release(&text);
         }
         st_free(problem);

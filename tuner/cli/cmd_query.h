@@ -24,9 +24,8 @@ st_answer_callback st_query_print_time, st_query_print_failure; // a table
 st_answer_callback st_query_print_csv, st_query_print_markdown, st_query_keep_json;
 void st_query_csv_head(st_query_printing *to, const st_answer *first); // NULL: there is no row
 
-// One cell, for every command that prints such formats.
+// One cell, for every command that prints CSV.
 void st_csv_add(st_text *text, const char *value, size_t length);
-void st_markdown_add(st_text *text, const char *value);
 // "0.46", "96", "crash", "-": the value as people read it.
 void st_answer_value_add(st_text *text, const st_answer_value *value);
 bool st_query_is_column(const char *name); // of --csv

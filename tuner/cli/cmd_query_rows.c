@@ -133,16 +133,6 @@ void st_answer_value_add(st_text *text, const st_answer_value *value)
     }
 }
 
-// What would end a cell or begin markup is escaped, a line's end is a space.
-void st_markdown_add(st_text *text, const char *value)
-{
-    for (; *value; value++)
-        if (strchr("|\\`*_<>[]", *value))
-            st_text_addf(text, "\\%c", *value);
-        else
-            st_text_add_bytes(text, (unsigned char)*value < ' ' ? " " : value, 1);
-}
-
 static const char *const heads[] = {"family",        "problem", "cache",     "time",          "speed",  "of memory",
                                     "× the default", "outcome", "registers", "configuration", "device", "driver",
                                     "candidate"};
@@ -167,7 +157,7 @@ static void markdown_head(const st_query_printing *to, const st_answer *first, s
         if (is_head(first->values[i].name))
             continue;
         st_text_add(text, "| ");
-        st_markdown_add(text, first->values[i].name);
+        st_report_markdown_words(text, first->values[i].name);
         st_text_add(text, " ");
         count++;
     }
@@ -180,7 +170,7 @@ static void markdown_head(const st_query_printing *to, const st_answer *first, s
 static void cell(st_text *text, const char *value)
 {
     st_text_add(text, "| ");
-    st_markdown_add(text, value && *value ? value : "-");
+    st_report_markdown_words(text, value && *value ? value : "-");
     st_text_add(text, " ");
 }
 

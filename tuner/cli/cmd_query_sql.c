@@ -144,7 +144,7 @@ static void print_separated(sheet *to, const st_sql_cell *cells)
         if (csv)
             st_csv_add(&line, st_text_string(&word), word.length);
         else
-            st_markdown_add(&line, word.length ? st_text_string(&word) : "-");
+            st_report_markdown_words(&line, word.length ? st_text_string(&word) : "-");
         st_text_add(&line, csv ? "" : " ");
         st_text_release(&word);
     }

@@ -61,12 +61,14 @@ static st_code load(replaying *at, st_error *error)
                            "there is no file %s", word);
         if (code == ST_OK && !store)
             code = st_cli_store(cli, ST_STORE_READ, &store, error);
+        st_session_row row = {0};
         if (code == ST_OK)
-            code = st_cli_check_session(store, word, error);
-        wish.session = word;
+            code = st_cli_session_of(store, NULL, word, &row, error);
+        wish.session = row.id;
         if (code == ST_OK)
             code = st_records_load(store, &wish, &at->records, error);
         wish.session = NULL;
+        st_session_row_release(&row);
     }
     st_store_close(store);
     return code;

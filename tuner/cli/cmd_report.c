@@ -36,13 +36,40 @@ static bool ends_with(const char *text, const char *end)
     return length > other && strcmp(text + length - other, end) == 0;
 }
 
+// FORMS: the ending is none of ours. A name without one gets the page.
 static form form_of_file(const char *path)
 {
     for (int i = 0; i < FORMS; i++)
         for (size_t e = 0; e < sizeof forms[i].endings / sizeof *forms[i].endings; e++)
             if (forms[i].endings[e] && ends_with(path, forms[i].endings[e]))
                 return (form)i;
-    return FORM_HTML;
+    return strchr(st_text_file_name(path), '.') ? FORMS : FORM_HTML;
+}
+
+static st_code choose_form(const st_cli *cli, wanted *out, const char *name, st_error *error)
+{
+    form by_file = FORM_TEXT;
+    if (out->path && strcmp(out->path, "-") == 0) {
+        out->path = NULL;
+        by_file = FORM_HTML;
+    } else if (out->path)
+        by_file = form_of_file(out->path);
+    out->form = by_file;
+    for (int i = 0; i < FORMS && name; i++)
+        if (strcmp(forms[i].name, name) == 0)
+            out->form = (form)i;
+    if (cli->json && name && out->form != FORM_JSON)
+        return st_fail(error, ST_USAGE, "leave one of them out", "--json and --format %s at the same time", name);
+    bool told = out->path && strchr(st_text_file_name(out->path), '.');
+    if (cli->json && told && by_file != FORM_JSON)
+        return st_fail(error, ST_USAGE, "leave --json out, or name the file .json", "--json and -o %s at the same time",
+                       out->path);
+    if (cli->json)
+        out->form = FORM_JSON;
+    if (out->form == FORMS)
+        return st_fail(error, ST_USAGE, "name it .html, .md, .json or .txt, or say --format",
+                       "the end of %s names no form of a report", out->path);
+    return ST_OK;
 }
 
 static st_code read_words(st_cli *cli, wanted *out, st_error *error)
@@ -56,50 +83,13 @@ static st_code read_words(st_cli *cli, wanted *out, st_error *error)
     if (code != ST_OK)
         return code;
     out->cache = cache ? st_report_cache_find(cache) : ST_REPORT_COLD;
-    if (out->path && strcmp(out->path, "-") == 0) {
-        out->path = NULL;
-        out->form = FORM_HTML;
-    } else
-        out->form = out->path ? form_of_file(out->path) : FORM_TEXT;
-    for (int i = 0; i < FORMS && name; i++)
-        if (strcmp(forms[i].name, name) == 0)
-            out->form = (form)i;
-    if (cli->json && name && out->form != FORM_JSON)
-        return st_fail(error, ST_USAGE, "leave one of them out", "--json and --format %s at the same time", name);
-    if (cli->json)
-        out->form = FORM_JSON;
-    return ST_OK;
+    if (out->family && cli->parsed->word_count)
+        return st_fail(error, ST_USAGE, "leave one of them out", "--family %s and %s at the same time", out->family,
+                       cli->parsed->words[0]);
+    return choose_form(cli, out, name, error);
 }
 
 // --- sessions --------------------------------------------------------------------------------------------------------
-
-// A word is the beginning of a session's id, "latest", or a family, of which the latest is taken.
-static st_code session_of(st_store *store, const wanted *of, const char *word, st_session_row *row, st_error *error)
-{
-    bool is_family = false;
-    st_code code = ST_OK;
-    if (word && strcmp(word, "latest") != 0)
-        code = st_store_knows_family(store, word, &is_family, error);
-    if (code == ST_OK && word && !is_family && strcmp(word, "latest") != 0) {
-        if (word[strspn(word, "0123456789abcdefABCDEF")])
-            return st_fail(error, ST_NOTHING,
-                           "simtune db info lists sessions; simtune report without a word takes the latest",
-                           "the store has no family %s, and it is no session's id", word);
-        return st_store_session_of(store, word, row, error);
-    }
-    const char *family = is_family ? word : of->family;
-    if (code == ST_OK)
-        code = st_store_session_latest(store, family, row, error);
-    if (code == ST_NOTHING && family)
-        code = st_fail(error, ST_NOTHING, "tune first, or name a session: simtune db info lists them",
-                       "the store has no finished session of %s", family);
-    else if (code == ST_NOTHING)
-        code = st_fail(
-            error, ST_NOTHING,
-            "tune first (simtune reduce --arch auto), or name one that has not ended: simtune db info lists them",
-            "the store has no finished session");
-    return code;
-}
 
 static st_code find_sessions(st_cli *cli, st_store *store, const wanted *of, char ids[][ST_HASH_TEXT], size_t count,
                              st_error *error)
@@ -107,7 +97,7 @@ static st_code find_sessions(st_cli *cli, st_store *store, const wanted *of, cha
     st_code code = ST_OK;
     for (size_t i = 0; i < count && code == ST_OK; i++) {
         st_session_row row = {0};
-        code = session_of(store, of, cli->parsed->word_count ? cli->parsed->words[i] : NULL, &row, error);
+        code = st_cli_session_of(store, of->family, cli->parsed->word_count ? cli->parsed->words[i] : NULL, &row, error);
         memcpy(ids[i], row.id, sizeof row.id);
         for (size_t j = 0; j < i && code == ST_OK; j++)
             if (strcmp(ids[i], ids[j]) == 0)
@@ -150,7 +140,10 @@ static st_code put(st_cli *cli, const wanted *of, const st_text *text, st_error 
 {
     bool changed = false;
     if (!of->path) {
-        fwrite(st_text_string(text), 1, text->length, cli->out);
+        if (of->form == FORM_TEXT)
+            st_cli_print(cli, cli->out, st_text_string(text));
+        else
+            fwrite(st_text_string(text), 1, text->length, cli->out);
         return ST_OK;
     }
     st_code code = st_text_write_file(of->path, st_text_string(text), text->length, &changed, error);

@@ -92,7 +92,7 @@ static void add_static_facts(showing *to, const st_answer *answer)
     add_number(&words, "bytes of shared memory (static + dynamic), ", answer->dynamic_smem);
     add_number(&words, "blocks an SM, occupancy ", answer->blocks_per_sm);
     st_report_share(&words, answer->occupancy);
-    row(to, "first launch", "%s", st_text_string(&words));
+    row(to, "main kernel", "%s", st_text_string(&words));
     st_text_release(&words);
     row(to, "result", "%s",
         answer->deterministic < 0    ? "determinism unknown"
@@ -191,7 +191,7 @@ static void add_measurement(showing *to, const st_measurement_row *m)
     st_text words;
     st_text_init(&words);
     st_clock_date(m->taken_ms, date);
-    st_text_addf(&words, "%zu samples: ", count);
+    st_text_addf(&words, "%zu sample%s: ", count, st_plural((int64_t)count));
     if (count) {
         st_interval interval = st_median_interval(samples, count);
         st_text_add(&words, "median ");

@@ -88,7 +88,7 @@ static st_code find_template(char **word, st_text *path, st_error *error)
     return code;
 }
 
-// As `simtune tune … --profile all --no-header` on the same store and device.
+// As `simtune tune … --strategy exhaustive --profile all --no-header` on the same store and device.
 static st_code measure(st_cli *cli, const st_tour_stop *stop, st_error *error)
 {
     enum { WORDS_MOST = 40 };
@@ -106,6 +106,8 @@ static st_code measure(st_cli *cli, const st_tour_stop *stop, st_error *error)
             arguments[count++] = (char *)(uintptr_t)value;
         }
     }
+    arguments[count++] = (char *)(uintptr_t) "--strategy"; // what a stop compares is measured, also where it is slow
+    arguments[count++] = (char *)(uintptr_t) "exhaustive";
     arguments[count++] = (char *)(uintptr_t) "--profile";
     arguments[count++] = (char *)(uintptr_t) "all";
     arguments[count++] = (char *)(uintptr_t) "--no-header";
@@ -146,7 +148,7 @@ static void find_here(char out[48])
 typedef struct showing {
     st_cli *cli;
     st_store *store;
-    const char *device; // whose figures; NULL: any
+    const st_cli_filter *filter; // whose figures
     char here[48];
     st_text text;
     json_t *list; // NULL: for people
@@ -156,7 +158,8 @@ typedef struct showing {
 static st_code show_stop(showing *to, const st_tour_stop *stop, size_t number, st_error *error)
 {
     st_tour_found found;
-    st_code code = st_tour_find(to->store, stop, to->device, &found, error);
+    const st_cli_filter *filter = to->filter;
+    st_code code = st_tour_find(to->store, stop, filter->query.device, filter->archs, filter->arch_count, &found, error);
     if (code != ST_OK)
         return code;
     if (to->list && json_array_append_new(to->list, st_tour_json(stop, &found, to->here)) != 0)
@@ -168,6 +171,22 @@ static st_code show_stop(showing *to, const st_tour_stop *stop, size_t number, s
     to->shown += found.found;
     st_tour_found_release(&found);
     return code == ST_OK && to->text.failed ? st_fail_memory(error, "showing a stop of the tour") : code;
+}
+
+// Of what was asked for there is nothing; of another device there may be.
+static st_code cannot_show(const st_cli_filter *filter, const st_tour_stop *only, st_error *error)
+{
+    st_text whose;
+    st_text_init(&whose);
+    for (size_t i = 0; i < filter->arch_count; i++)
+        st_text_addf(&whose, "%ssm_%d", i ? " or " : " of ", filter->archs[i]);
+    if (filter->query.device)
+        st_text_addf(&whose, " on %s", filter->query.device);
+    st_code code = st_fail(error, ST_NOTHING, whose.length ? "simtune tour without --arch and --device shows what there is of others"
+                                                           : "simtune tour --measure measures it on a GPU",
+                           "the store cannot show %s%s", only ? only->id : "a stop", st_text_string(&whose));
+    st_text_release(&whose);
+    return code;
 }
 
 static st_code show(st_cli *cli, showing *to, st_error *error)
@@ -183,10 +202,9 @@ static st_code show(st_cli *cli, showing *to, st_error *error)
         code = st_cli_print_json(cli, json_pack("{s:s, s:O}", "schema", "simtune.tour/1", "stops", to->list), error);
     else if (code == ST_OK)
         st_cli_print(cli, cli->out, st_text_string(&to->text));
-    if (code == ST_OK && only && !to->shown)
-        code = st_fail(error, ST_NOTHING, "simtune tour --measure measures it on a GPU", "the store cannot show %s",
-                       only->id);
-    return code;
+    if (code != ST_OK || to->shown || !(only || to->filter->arch_count || to->filter->query.device))
+        return code;
+    return cannot_show(to->filter, only, error);
 }
 
 static st_code measure_all(st_cli *cli, st_error *error)
@@ -217,7 +235,7 @@ st_code st_cmd_tour(st_cli *cli, st_error *error)
     if (code != ST_OK)
         return code;
     st_text_init(&to.text);
-    to.device = filter.query.device;
+    to.filter = &filter;
     to.list = cli->json ? json_array() : NULL;
     find_here(to.here);
     if (cli->json && !to.list)

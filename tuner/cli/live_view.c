@@ -49,10 +49,22 @@ static void erase(st_live_view *view, st_text *out)
     view->lines = 0;
 }
 
+static void put_words(const st_live_view *view, const st_text *words)
+{
+    st_text ascii;
+    st_text_init(&ascii);
+    if (!view->unicode)
+        st_report_ascii(&ascii, st_text_string(words));
+    const st_text *shown = view->unicode ? words : &ascii;
+    if (!shown->failed)
+        fwrite(st_text_string(shown), 1, shown->length, view->out);
+    st_text_release(&ascii);
+}
+
 static void put(st_live_view *view, st_text *text)
 {
     if (!text->failed)
-        fwrite(st_text_string(text), 1, text->length, view->out);
+        put_words(view, text);
     fflush(view->out);
     st_text_release(text);
 }
@@ -242,7 +254,9 @@ static void keep(st_live_view *view, const st_progress *progress)
 static void say_kept(st_live_view *view)
 {
     if (view->any)
-        fprintf(view->out, "%s\n", st_text_string(&view->line));
+        put_words(view, &view->line);
+    if (view->any)
+        fputc('\n', view->out);
     if (view->any)
         view->said = view->index + 1;
     view->any = false;

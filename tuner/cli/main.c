@@ -163,6 +163,12 @@ static st_code no_such_command(const char *word, st_error *error)
     return st_fail(error, ST_USAGE, remedy, "there is no command and no family %s", word);
 }
 
+// Why a write to stdout failed earlier: what has failed since has its own errno. It is tried once more.
+static int last_write_error(void)
+{
+    return write(STDOUT_FILENO, "\n", 1) < 0 ? errno : EIO;
+}
+
 int main(int argc, char **argv)
 {
     st_json_setup();
@@ -185,14 +191,17 @@ int main(int argc, char **argv)
                    : !command ? no_such_command(word, &error)
                               : run_command(command, argc > skip ? argc - skip : 0, argv + skip, typed, &error);
     st_free(typed);
+    // A full disk shows only here; why, right after the write alone, and not for what was lost before.
+    errno = 0;
+    bool lost = fflush(stdout) != 0, before = !lost && ferror(stdout);
+    int why = lost ? errno : before ? last_write_error() : 0;
     int exit_code = report(&error, code);
-    // A full disk shows only here.
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        if (errno == EPIPE) // the reader had enough: `simtune show ID | head`
+    if (lost || before) {
+        if (why == EPIPE) // the reader had enough: `simtune show ID | head`
             return exit_code;
         fprintf(stderr,
                 "simtune: cannot write the output: %s\n  what was measured is in the store; print it elsewhere\n",
-                strerror(errno));
+                strerror(why));
         return exit_code ? exit_code : ST_FAILED;
     }
     return exit_code;

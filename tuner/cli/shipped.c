@@ -201,6 +201,16 @@ static bool make_cached(const char *path)
     return made;
 }
 
+st_code st_shipped_open_made(st_store **out)
+{
+    char *path = is_off() ? NULL : cached_path();
+    struct stat status;
+    bool there = path && stat(path, &status) == 0 && status.st_size > 0;
+    st_code code = there ? st_store_open(path, ST_STORE_READ, out, NULL) : ST_NOTHING;
+    st_free(path);
+    return code == ST_OK ? code : ST_NOTHING;
+}
+
 st_code st_shipped_open(st_store **out, st_error *error)
 {
     char *path = is_off() ? NULL : cached_path();

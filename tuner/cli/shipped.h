@@ -10,5 +10,7 @@
 st_code st_shipped_bring(st_store *store, st_error *error);
 // A store of the shipped history alone, for reading. It takes seconds to make, so it is kept in the cache folder.
 st_code st_shipped_open(st_store **out, st_error *error);
+// Only where it has been made. ST_NOTHING: it has not.
+st_code st_shipped_open_made(st_store **out);
 
 #endif

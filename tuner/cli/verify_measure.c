@@ -166,7 +166,7 @@ static st_code print_text(const measuring *it, st_text *text, st_error *error)
 {
     st_code code = text->failed ? st_fail_memory(error, "printing a comparison") : ST_OK;
     if (code == ST_OK) {
-        fputs(st_text_string(text), it->cli->out);
+        st_cli_print(it->cli, it->cli->out, st_text_string(text));
         fflush(it->cli->out);
     }
     st_text_release(text);

@@ -25,9 +25,9 @@ void st_findings_release(st_findings *findings)
     *findings = (st_findings){0};
 }
 
-st_code st_findings_add(st_findings *findings, const st_finding *finding, st_error *error)
+st_code st_findings_add(st_findings *findings, const st_doctor_finding *finding, st_error *error)
 {
-    st_finding *items = st_grow(findings->items, &findings->capacity, findings->count + 1,
+    st_doctor_finding *items = st_grow(findings->items, &findings->capacity, findings->count + 1,
                                 sizeof *items);
     if (!items)
         return st_fail_memory(error, "listing the findings");
@@ -46,9 +46,9 @@ st_finding_state st_findings_worst(const st_findings *findings)
 }
 
 // --- one finding ---------------------------------------------------------------------------------
-static void say(st_finding *out, st_finding_state state, const char *remedy, const char *format,
+static void say(st_doctor_finding *out, st_finding_state state, const char *remedy, const char *format,
                 ...) ST_PRINTF(4, 5);
-static void say(st_finding *out, st_finding_state state, const char *remedy, const char *format,
+static void say(st_doctor_finding *out, st_finding_state state, const char *remedy, const char *format,
                 ...)
 {
     va_list arguments;
@@ -67,11 +67,11 @@ static bool compiler_knows(const st_doctor_facts *facts, int cc)
     return false;
 }
 
-void st_doctor_device_finding(const st_doctor_facts *facts, int index, st_finding *out)
+void st_doctor_device_finding(const st_doctor_facts *facts, int index, st_doctor_finding *out)
 {
     const st_doctor_device *device = &facts->devices[index];
     const st_device_facts *known = &device->facts;
-    *out = (st_finding){0};
+    *out = (st_doctor_finding){0};
     snprintf(out->part, sizeof out->part, "device %d", index);
     if (!device->readable) {
         say(out, ST_FINDING_PROBLEM,
@@ -112,9 +112,9 @@ void st_doctor_device_finding(const st_doctor_facts *facts, int index, st_findin
             known->uuid);
 }
 
-void st_doctor_nvrtc(const st_doctor_facts *facts, st_finding *out)
+void st_doctor_nvrtc(const st_doctor_facts *facts, st_doctor_finding *out)
 {
-    *out = (st_finding){.part = "nvrtc"};
+    *out = (st_doctor_finding){.part = "nvrtc"};
     snprintf(out->version, sizeof out->version, "%s", facts->nvrtc_version);
     memcpy(out->where, facts->nvrtc_path, sizeof out->where);
     if (!facts->nvrtc_found) {
@@ -132,9 +132,9 @@ void st_doctor_nvrtc(const st_doctor_facts *facts, st_finding *out)
     say(out, ST_FINDING_OK, "", "compiles for%s", archs[0] ? archs : " no known arch");
 }
 
-void st_doctor_nvml(const st_doctor_facts *facts, st_finding *out)
+void st_doctor_nvml(const st_doctor_facts *facts, st_doctor_finding *out)
 {
-    *out = (st_finding){.part = "nvml"};
+    *out = (st_doctor_finding){.part = "nvml"};
     memcpy(out->where, facts->nvml_path, sizeof out->where);
     memcpy(out->version, facts->nvml_version, sizeof out->version);
     if (facts->nvml_found)
@@ -149,9 +149,9 @@ void st_doctor_nvml(const st_doctor_facts *facts, st_finding *out)
             facts->nvml_error);
 }
 
-void st_doctor_counters(const st_machine_facts *machine, st_finding *out)
+void st_doctor_counters(const st_machine_facts *machine, st_doctor_finding *out)
 {
-    *out = (st_finding){.part = "counters", .where = "/proc/driver/nvidia/params"};
+    *out = (st_doctor_finding){.part = "counters", .where = "/proc/driver/nvidia/params"};
     if (machine->is_wsl) {
         out->where[0] = '\0';
         say(out, ST_FINDING_WARNING,
@@ -183,9 +183,9 @@ void st_doctor_counters(const st_machine_facts *machine, st_finding *out)
     }
 }
 
-bool st_doctor_environment(const st_machine_facts *machine, st_finding *out)
+bool st_doctor_environment(const st_machine_facts *machine, st_doctor_finding *out)
 {
-    *out = (st_finding){.part = "environment"};
+    *out = (st_doctor_finding){.part = "environment"};
     if (machine->has_visible_devices) {
         say(out, ST_FINDING_WARNING, "unset CUDA_VISIBLE_DEVICES to see every GPU",
             "CUDA_VISIBLE_DEVICES=\"%s\": devices are counted among these only",
@@ -207,9 +207,9 @@ bool st_doctor_environment(const st_machine_facts *machine, st_finding *out)
 }
 
 void st_doctor_folder(const char *part, const char *purpose, const st_folder_facts *folder,
-                      st_finding *out)
+                      st_doctor_finding *out)
 {
-    *out = (st_finding){0};
+    *out = (st_doctor_finding){0};
     snprintf(out->part, sizeof out->part, "%s", part);
     memcpy(out->where, folder->path, sizeof out->where);
     if (folder->usable)
@@ -227,7 +227,7 @@ void st_doctor_folder(const char *part, const char *purpose, const st_folder_fac
 // --- all -----------------------------------------------------------------------------------------
 st_code st_doctor_findings(const st_doctor_facts *facts, st_findings *out, st_error *error)
 {
-    st_finding finding;
+    st_doctor_finding finding;
     bool driver_works = st_doctor_driver(&facts->machine, &facts->driver, &finding) == ST_OK;
     st_code code = st_findings_add(out, &finding, error);
     for (int i = 0; i < facts->device_count && i < ST_DOCTOR_DEVICES && code == ST_OK; i++) {

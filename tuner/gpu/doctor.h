@@ -22,22 +22,22 @@ typedef enum st_finding_state {
 } st_finding_state;
 const char *st_finding_state_name(st_finding_state state); // "ok", "warning", "problem"
 
-typedef struct st_finding {
+typedef struct st_doctor_finding {
     char part[24];     // "driver", "device 0", "nvrtc", "nvml", "counters", "environment" …
     st_finding_state state;
     char version[64];  // "" when it has none
     char where[512];   // file or folder, "" when there is none
     char message[768]; // one sentence
     char remedy[512];  // what works here; "" when there is nothing to do
-} st_finding;
+} st_doctor_finding;
 
 typedef struct st_findings {
-    st_finding *items; // owned
+    st_doctor_finding *items; // owned
     size_t count, capacity;
 } st_findings;
 void st_findings_release(st_findings *findings);
 // Copies `finding` to the end.
-st_code st_findings_add(st_findings *findings, const st_finding *finding, st_error *error);
+st_code st_findings_add(st_findings *findings, const st_doctor_finding *finding, st_error *error);
 st_finding_state st_findings_worst(const st_findings *findings);
 
 // --- the facts -----------------------------------------------------------------------------------
@@ -94,16 +94,16 @@ void st_doctor_gather(st_doctor_facts *facts);
 // The driver: ST_OK, ST_NOTHING (no GPU that was meant for this process) or ST_FAILED (one is
 // there, or a driver is, and it cannot be used).
 st_code st_doctor_driver(const st_machine_facts *machine, const st_driver_probe *driver,
-                         st_finding *out);
-void st_doctor_device_finding(const st_doctor_facts *facts, int index, st_finding *out);
-void st_doctor_nvrtc(const st_doctor_facts *facts, st_finding *out);
-void st_doctor_nvml(const st_doctor_facts *facts, st_finding *out);
+                         st_doctor_finding *out);
+void st_doctor_device_finding(const st_doctor_facts *facts, int index, st_doctor_finding *out);
+void st_doctor_nvrtc(const st_doctor_facts *facts, st_doctor_finding *out);
+void st_doctor_nvml(const st_doctor_facts *facts, st_doctor_finding *out);
 // What the kernel module's options say of counters, before CUPTI is asked.
-void st_doctor_counters(const st_machine_facts *machine, st_finding *out);
+void st_doctor_counters(const st_machine_facts *machine, st_doctor_finding *out);
 // WSL, container, hidden devices. False when there is nothing to say.
-bool st_doctor_environment(const st_machine_facts *machine, st_finding *out);
+bool st_doctor_environment(const st_machine_facts *machine, st_doctor_finding *out);
 void st_doctor_folder(const char *part, const char *purpose, const st_folder_facts *folder,
-                      st_finding *out);
+                      st_doctor_finding *out);
 // All of them in the order in which they are shown. Appends.
 st_code st_doctor_findings(const st_doctor_facts *facts, st_findings *out, st_error *error);
 

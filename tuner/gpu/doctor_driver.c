@@ -21,9 +21,9 @@
     "install the NVIDIA driver on Windows (none inside WSL), run `wsl --update`, then `wsl "       \
     "--shutdown`"
 
-static st_code judge(st_finding *out, st_code code, const char *remedy, const char *format, ...)
+static st_code judge(st_doctor_finding *out, st_code code, const char *remedy, const char *format, ...)
     ST_PRINTF(4, 5);
-static st_code judge(st_finding *out, st_code code, const char *remedy, const char *format, ...)
+static st_code judge(st_doctor_finding *out, st_code code, const char *remedy, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -36,7 +36,7 @@ static st_code judge(st_finding *out, st_code code, const char *remedy, const ch
 
 // --- no library ----------------------------------------------------------------------------------
 static st_code judge_absent(const st_machine_facts *machine, const st_driver_probe *driver,
-                            st_finding *out)
+                            st_doctor_finding *out)
 {
     if (driver->is_wished)
         return judge(out, ST_FAILED, "unset SIMTUNE_LIBCUDA, or let it name a libcuda.so.1",
@@ -117,7 +117,7 @@ static bool hidden_on_purpose(const st_machine_facts *machine)
 }
 
 static st_code judge_closed_node(const st_machine_facts *machine, const char *name,
-                                 st_finding *out)
+                                 st_doctor_finding *out)
 {
     char remedy[sizeof out->remedy];
     if (machine->closed_group[0] && strcmp(machine->closed_group, "root") != 0)
@@ -133,7 +133,7 @@ static st_code judge_closed_node(const st_machine_facts *machine, const char *na
                  machine->closed_node, name);
 }
 
-static st_code judge_no_node(const st_machine_facts *machine, const char *name, st_finding *out)
+static st_code judge_no_node(const st_machine_facts *machine, const char *name, st_doctor_finding *out)
 {
     if (machine->is_container)
         return judge(out, ST_NOTHING, GIVE_CONTAINER,
@@ -157,7 +157,7 @@ static st_code judge_no_node(const st_machine_facts *machine, const char *name, 
 
 // The vague codes: what the machine itself shows is more certain than the driver's word.
 static st_code judge_by_machine(const st_machine_facts *machine, const st_driver_probe *driver,
-                                st_finding *out)
+                                st_doctor_finding *out)
 {
     const char *name = driver->init_name;
     if (machine->has_visible_devices && driver->init_result == 100 &&
@@ -183,7 +183,7 @@ static st_code judge_by_machine(const st_machine_facts *machine, const st_driver
 }
 
 static st_code judge_init(const st_machine_facts *machine, const st_driver_probe *driver,
-                          st_finding *out)
+                          st_doctor_finding *out)
 {
     for (size_t i = 0; i < sizeof init_rows / sizeof init_rows[0]; i++) {
         const init_row *row = &init_rows[i];
@@ -203,9 +203,9 @@ static st_code judge_init(const st_machine_facts *machine, const st_driver_probe
 
 // --- all -----------------------------------------------------------------------------------------
 st_code st_doctor_driver(const st_machine_facts *machine, const st_driver_probe *driver,
-                         st_finding *out)
+                         st_doctor_finding *out)
 {
-    *out = (st_finding){.part = "driver"};
+    *out = (st_doctor_finding){.part = "driver"};
     memcpy(out->where, driver->path, sizeof out->where);
     if (driver->version > 0)
         snprintf(out->version, sizeof out->version, "CUDA %d.%d%s%s", driver->version / 1000,

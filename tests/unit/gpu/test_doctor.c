@@ -149,7 +149,7 @@ static const struct driver_case {
     {"never seen", &healthy, RESULT(4711, "NEW"), ST_FAILED, "NEW: words", "dmesg"},
 };
 
-static void expect(const char *label, const st_finding *finding, const char *message,
+static void expect(const char *label, const st_doctor_finding *finding, const char *message,
                    const char *remedy)
 {
     if (!strstr(finding->message, message) || !strstr(finding->remedy, remedy)) {
@@ -168,7 +168,7 @@ static void driver_messages(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof driver_cases / sizeof driver_cases[0]; i++) {
         const struct driver_case *c = &driver_cases[i];
-        st_finding finding;
+        st_doctor_finding finding;
         st_code code = st_doctor_driver(c->machine, &c->driver, &finding);
         if (code != c->code)
             print_message("%s: %s\n", c->label, finding.message);
@@ -177,7 +177,7 @@ static void driver_messages(void **state)
         assert_string_equal(finding.part, "driver");
         expect(c->label, &finding, c->message, c->remedy);
     }
-    st_finding finding;
+    st_doctor_finding finding;
     st_doctor_driver(&healthy, &(st_driver_probe)RESULT(0, ""), &finding);
     assert_string_equal(finding.version, "CUDA 13.0, 580.95.05");
     assert_string_equal(finding.where, "/usr/lib/libcuda.so.1");
@@ -189,7 +189,7 @@ static void long_paths(void **state)
     (void)state;
     st_driver_probe driver = RESULT(803, "MISMATCH");
     memset(driver.path, 'p', sizeof driver.path - 1);
-    st_finding finding;
+    st_doctor_finding finding;
     st_doctor_driver(&healthy, &driver, &finding);
     assert_non_null(strstr(finding.message, "MISMATCH"));
     driver = (st_driver_probe)ABSENT;
@@ -227,7 +227,7 @@ static void device_messages(void **state)
     st_doctor_facts *facts = new_facts();
     st_doctor_device *device = &facts->devices[0];
     const st_doctor_device well = *device;
-    st_finding finding;
+    st_doctor_finding finding;
     st_doctor_device_finding(facts, 0, &finding);
     assert_int_equal(finding.state, ST_FINDING_OK);
     assert_string_equal(finding.part, "device 0");
@@ -279,7 +279,7 @@ static void compiler_and_nvml_messages(void **state)
 {
     (void)state;
     st_doctor_facts *facts = new_facts();
-    st_finding finding;
+    st_doctor_finding finding;
     st_doctor_nvrtc(facts, &finding);
     assert_int_equal(finding.state, ST_FINDING_OK);
     expect("nvrtc", &finding, "compiles for 75 80 90 100", "");
@@ -342,7 +342,7 @@ static void counter_messages(void **state)
         {"unknown", {.profiling_admin_only = -1}, ST_FINDING_WARNING, "does not say", "module"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        st_finding finding;
+        st_doctor_finding finding;
         st_doctor_counters(&cases[i].machine, &finding);
         assert_int_equal(finding.state, cases[i].state);
         expect(cases[i].label, &finding, cases[i].message, cases[i].remedy);
@@ -352,7 +352,7 @@ static void counter_messages(void **state)
 static void environment_and_folders(void **state)
 {
     (void)state;
-    st_finding finding;
+    st_doctor_finding finding;
     assert_false(st_doctor_environment(&healthy, &finding));
     assert_true(st_doctor_environment(&wsl, &finding));
     expect("wsl", &finding, "WSL", "desktop");
