@@ -76,16 +76,6 @@ static void add_headline(page *to, const page_place *at)
 
 // --- which changes did it, and what it waits on now ------------------------------------------------------------------
 
-// Whether a step is one of those that gained most.
-static bool is_told(const st_reported_result *result, size_t step)
-{
-    size_t before = 0;
-    for (size_t i = 0; i < result->step_count; i++)
-        before += result->steps[i].gain > result->steps[step].gain ||
-                  (result->steps[i].gain == result->steps[step].gain && i < step);
-    return result->steps[step].gain >= ST_REPORT_GAIN_TELLS && before < CHANGES_TOLD;
-}
-
 static void add_cause_item(page *to, const page_place *at, const st_reported_step *step)
 {
     page_raw(to, "<li><b class=\"worth\">");
@@ -93,8 +83,10 @@ static void add_cause_item(page *to, const page_place *at, const st_reported_ste
     page_raw(to, "</b><span>");
     page_step_words(to, at, step);
     page_raw(to, "<span class=\"cost\">");
+    const st_reported_candidate *all = at->problem->candidates;
     for (size_t i = 0; i < at->session->parameter_count; i++)
-        if (st_report_is_let_go(at->problem, at->cache, step, i))
+        if (st_report_is_let_go(at->problem, at->cache, step, i) ||
+            (step->differ == 1 && all[step->before].values[i] != all[step->after].values[i]))
             page_meaning_words(to, at->session, i);
     if (step->differ == 1)
         page_raw(to, "Measured alone.</span>");
@@ -121,7 +113,7 @@ static void add_cause(page *to, const page_place *at)
     }
     page_raw(to, "<ul class=\"causes\">");
     for (size_t i = 0; i < result->step_count; i++)
-        if (is_told(result, i)) {
+        if (st_report_step_is_told(result, i, CHANGES_TOLD)) {
             add_cause_item(to, at, &result->steps[i]);
             told++;
         }

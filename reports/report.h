@@ -255,6 +255,8 @@ void st_report_limit(const st_reported_session *session, const st_reported_resul
 // "VEC 1 → 4; with it ITEMS 4 → 16" for a step: first what it let go of the default, then what else differs.
 void st_report_step(const st_reported_session *session, const st_reported_problem *problem, int cache,
                     const st_reported_step *step, st_text *out);
+// Whether it is one of the `most` steps that gained most, and gained something: where there is no room for all.
+bool st_report_step_is_told(const st_reported_result *result, size_t step, size_t most);
 // Whether a parameter is one that the step let go: before it had the default's value, and the winner has another.
 bool st_report_is_let_go(const st_reported_problem *problem, int cache, const st_reported_step *step, size_t parameter);
 // The worst level among the doubts.

@@ -93,7 +93,7 @@ static void add_steps(const text_page *to, const st_reported_session *session, c
     st_text_init(&words);
     for (size_t i = 0; i < result->step_count; i++) {
         const st_reported_step *step = &result->steps[i];
-        if (step->gain < ST_REPORT_GAIN_TELLS || shown == CHANGES_MOST) {
+        if (!st_report_step_is_told(result, i, CHANGES_MOST)) {
             left++;
             continue;
         }
@@ -104,9 +104,9 @@ static void add_steps(const text_page *to, const st_reported_session *session, c
         add_row(to, shown++ ? "" : "changed", &words);
     }
     if (shown && left)
-        st_text_addf(&words, "and %zu more %s. ", left, left == 1 ? "step" : "steps");
+        st_text_addf(&words, "and %zu smaller %s: ", left, left == 1 ? "one" : "ones");
     if (shown) {
-        st_text_add(&words, "the steps from the default to the winner, over measured configurations; all multiply to the whole");
+        st_text_add(&words, "steps from the default to the winner over measured configurations, which multiply to the whole");
         add_row(to, "", &words);
     }
     st_text_release(&words);

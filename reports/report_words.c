@@ -214,3 +214,12 @@ void st_report_step(const st_reported_session *session, const st_reported_proble
             told++;
         }
 }
+
+bool st_report_step_is_told(const st_reported_result *result, size_t step, size_t most)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < result->step_count; i++)
+        before += result->steps[i].gain > result->steps[step].gain ||
+                  (result->steps[i].gain == result->steps[step].gain && i < step);
+    return result->steps[step].gain >= ST_REPORT_GAIN_TELLS && before < most;
+}
