@@ -2,7 +2,7 @@
 // What is explained, put together. Invariants: 1. a change is told only where candidates with and without it were
 // measured in the same session, problem and state of the cache; 2. changes of one parameter alone go before those
 // where others changed as well, of which one stands where there is no other; 3. they are told whether they made it
-// faster or slower.
+// faster or slower; 4. two candidates are compared in the furthest phase that both came to (base/phases.h).
 #include "reports/explain.h"
 
 #include "reports/report_internal.h"
@@ -12,12 +12,6 @@
 #include <stdlib.h>
 
 enum { BROUGHT_MOST = 3, OTHERS_MOST = 1 }; // for each finding; of those where other parameters changed as well
-
-// The time that compares fairly: of the same phase for both. The search saw all alike; the finals are exacter.
-static double comparable(const st_reported_time *of, const st_reported_time *with)
-{
-    return of->phase == 'f' && with->phase == 'f' ? of->median_ns : of->first_ns;
-}
 
 // --- what a move brought ----------------------------------------------------------------------------------------------
 
@@ -53,7 +47,7 @@ static int fastest_beyond(const trying *at, bool alone)
     double least = INFINITY;
     for (size_t c = 0; c < at->problem->count; c++) {
         const st_reported_candidate *candidate = &at->problem->candidates[c];
-        double ns = candidate->times[at->cache].first_ns;
+        double ns = candidate->times[at->cache].comparable_ns;
         if (candidate->outcome != ST_REPORTED_CORRECT || !is_beyond(at, candidate->values[at->parameter]) ||
             (alone && !differs_alone(at, candidate)) || !(ns < least))
             continue;
@@ -81,7 +75,7 @@ static bool add_brought(st_explained_one *one, const trying *at, int finding, in
     const st_reported_candidate *candidate = &at->problem->candidates[found];
     const st_reported_time *before = &at->base->times[at->cache], *after = &candidate->times[at->cache];
     const st_reported_parameter *parameter = &at->session->parameters[at->parameter];
-    double times = comparable(before, after) / comparable(after, before);
+    double times = st_phase_ratio(&at->problem->results[at->cache].scale, &before->phases, &after->phases);
     if (!isfinite(times))
         return true;
     st_brought *made = REPORT_ADD(one->brought, one->brought_count, one->brought_capacity);

@@ -75,14 +75,16 @@ static void add_device(page *to, st_text *words)
     add_row(to, "measured on", words);
 }
 
-static void add_time(const st_explained_one *one, st_text *words)
+static void add_time(const st_explained *all, const st_explained_one *one, st_text *words)
 {
     const st_profile_view *view = &one->profile->view;
+    const st_reported_time *time = &all->problem->candidates[one->candidate].times[all->cache];
     if (isnan(one->ns)) {
         st_text_add(words, "not timed");
         return;
     }
     st_report_time(words, one->ns);
+    st_report_phase(time, &all->result->scale, words);
     double speed = view->bytes / view->ns, share = st_view_share_of_limit(view);
     if (isfinite(speed)) {
         st_text_add(words, ", ");
@@ -114,7 +116,7 @@ static void add_one(page *to, const st_explained_one *one, st_text *words)
         st_text_addf(words, "outcome %s: %.*s", st_reported_outcome_name(candidate->outcome), (int)strcspn(why, "\n"),
                      why);
     else
-        add_time(one, words);
+        add_time(to->all, one, words);
     if (candidate->registers >= 0)
         st_text_addf(words, "; %d registers", candidate->registers);
     if (isfinite(candidate->occupancy)) {
@@ -122,6 +124,11 @@ static void add_one(page *to, const st_explained_one *one, st_text *words)
         st_report_share(words, candidate->occupancy);
     }
     add_row(to, "", words);
+}
+
+static const st_phase_times *phases_of(const st_explained *all, const st_explained_one *one)
+{
+    return &all->problem->candidates[one->candidate].times[all->cache].phases;
 }
 
 static void add_head(page *to, st_text *words)
@@ -138,7 +145,7 @@ static void add_head(page *to, st_text *words)
     if (all->other.candidate < 0)
         return;
     add_one(to, &all->other, words);
-    double times = all->other.ns / all->one.ns;
+    double times = st_phase_ratio(&all->result->scale, phases_of(all, &all->other), phases_of(all, &all->one));
     if (!isfinite(times))
         return;
     if (all->one.candidate == all->result->winner && isfinite(all->result->speedup.centre)) {

@@ -76,7 +76,7 @@ static void add_step_row(page *to, const page_place *at, const st_reported_step 
     else
         page_rawf(to, "</td><td class=\"whole\">%zu at once</td><td class=\"n\">", step->differ);
     bool ends = step->after == at->result->winner;
-    page_time(to, ends ? at->result->winner_ns : at->problem->candidates[step->after].times[at->cache].median_ns);
+    page_time(to, ends ? at->result->winner_ns : at->problem->candidates[step->after].times[at->cache].comparable_ns);
     page_raw(to, "</td><td>");
     page_candidate(to, at, step->after);
     page_raw(to, ends ? " <b>winner</b></td></tr>" : "</td></tr>");

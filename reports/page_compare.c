@@ -192,8 +192,8 @@ static double *sorted_times(const st_reported_problem *problem, int cache, size_
     double *times = st_malloc((problem->count ? problem->count : 1) * sizeof *times);
     *count = 0;
     for (size_t i = 0; i < problem->count && times; i++)
-        if (problem->candidates[i].times[cache].median_ns > 0)
-            times[(*count)++] = problem->candidates[i].times[cache].median_ns;
+        if (problem->candidates[i].times[cache].comparable_ns > 0)
+            times[(*count)++] = problem->candidates[i].times[cache].comparable_ns;
     if (times && *count)
         qsort(times, *count, sizeof *times, by_number);
     return times;
@@ -241,7 +241,7 @@ static bool add_curve_row(page *to, size_t session, const st_reported_problem *p
 static void widen(const st_reported_problem *problem, int cache, double *least, double *most)
 {
     for (size_t i = 0; i < problem->count; i++) {
-        double ns = problem->candidates[i].times[cache].median_ns;
+        double ns = problem->candidates[i].times[cache].comparable_ns;
         if (ns > 0) {
             *least = fmin(*least, ns);
             *most = fmax(*most, ns);

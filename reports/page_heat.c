@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heat map of two parameters: the best time of each pair of values, as a table whose cells are coloured. The script
 // lets the reader choose others; without it stand the two that explain most. Invariants: 1. a cell shows its figure, the
-// colour only repeats it; 2. a pair that was tried and never gave a time is hatched; one that was not tried is empty.
+// colour only repeats it; 2. a pair that was tried and never gave a time is hatched; one that was not tried is empty;
+// 3. times are on one scale, as those of the landscape.
 #include "reports/page_internal.h"
 
 #include "tuner/base/memory.h"
@@ -60,7 +61,7 @@ static bool fill(const page_place *at, heat *of)
         of->best[i] = NAN;
     for (size_t i = 0; i < at->problem->count; i++) {
         const uint16_t *values = at->problem->candidates[i].values;
-        double ns = at->problem->candidates[i].times[at->cache].median_ns;
+        double ns = at->problem->candidates[i].times[at->cache].comparable_ns;
         if (values[of->rows] == ST_REPORT_NO_VALUE || values[of->columns] == ST_REPORT_NO_VALUE)
             continue;
         size_t cell = values[of->rows] * of->column_count + values[of->columns];

@@ -3,7 +3,8 @@
 // is a table whose rows are its values, so that it cannot be without one; 2. parameters stand by how much of the spread
 // of times their values explain; 3. what failed is hatched and counted, never left out; 4. the points of a path stand in
 // the order of the candidates that have a time (page_internal.h); 5. a row of a parameter is drawn as a box, which costs
-// the same for any number of candidates: the script puts the points over it where the problem is looked at.
+// the same for any number of candidates: the script puts the points over it where the problem is looked at; 6. times of
+// all are on one scale (base/phases.h), that of the finals, and what was put on it is said.
 #include "reports/page_internal.h"
 
 #include "reports/format.h"
@@ -25,7 +26,7 @@ typedef struct shape { // what all charts of a problem share
 
 static double time_of(const shape *of, size_t measured)
 {
-    return of->at->problem->candidates[of->measured[measured]].times[of->at->cache].median_ns;
+    return of->at->problem->candidates[of->measured[measured]].times[of->at->cache].comparable_ns;
 }
 
 // qsort_r's.
@@ -72,7 +73,7 @@ static bool make_shape(const page_place *at, shape *out)
         return false;
     for (size_t i = 0; i < at->problem->count; i++) {
         const st_reported_candidate *candidate = &at->problem->candidates[i];
-        if (candidate->times[at->cache].median_ns > 0)
+        if (candidate->times[at->cache].comparable_ns > 0)
             out->measured[out->count++] = (uint32_t)i;
         else if (st_reported_outcome_is_failure(candidate->outcome))
             out->failed++;
@@ -175,7 +176,7 @@ static value_facts facts_of(const shape *of, size_t parameter, uint16_t value)
         const st_reported_candidate *candidate = &problem->candidates[i];
         if (candidate->values[parameter] != value)
             continue;
-        double ns = candidate->times[of->at->cache].median_ns;
+        double ns = candidate->times[of->at->cache].comparable_ns;
         facts.tried++;
         facts.has_winner = facts.has_winner || (int)i == of->at->result->winner;
         if (ns > 0) {
@@ -340,6 +341,12 @@ void page_landscape(page *to, const page_place *at)
     bool fine = make_shape(at, &of);
     if (fine && of.count + of.failed) {
         page_raw(to, "<section class=\"landscape\"><h3>The landscape</h3>");
+        st_report_scale(at->result, &to->scratch);
+        if (to->scratch.length) {
+            page_raw(to, "<p class=\"note\">");
+            page_scratch(to);
+            page_raw(to, "</p>");
+        }
         if (of.count)
             add_all(to, &of);
         fine = add_parameters(to, &of);

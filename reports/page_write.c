@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing HTML. Invariants: 1. text that comes from a store goes through page_words and no other way; 2. what is no valid
-// UTF-8, and control characters, become U+FFFD, so that a log can break neither the page nor its encoding; 3. appending
+// UTF-8, and control characters, become U+FFFD, and what turns text round unseen \uXXXX, so that a log can break neither the page nor its encoding; 3. appending
 // never fails on the spot (st_text).
 #include "reports/page_internal.h"
 
@@ -53,7 +53,10 @@ void page_bytes(page *to, const char *text, size_t length)
         size_t bytes = entity ? 1 : character(text + i);
         if (bytes > length - i)
             bytes = 0; // the text was cut within a character
-        if (entity)
+        unsigned hidden = bytes > 1 ? st_report_hidden(text + i) : 0;
+        if (hidden)
+            st_text_addf(to->out, "\\u%04X", hidden);
+        else if (entity)
             st_text_add(to->out, entity);
         else if (bytes)
             st_text_add_bytes(to->out, text + i, bytes);

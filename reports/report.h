@@ -11,6 +11,7 @@
 
 #include "cupti/advice.h"
 #include "db/store.h"
+#include "tuner/base/phases.h"
 #include "tuner/base/statistics.h"
 
 #include <jansson.h>
@@ -45,6 +46,8 @@ typedef struct st_reported_parameter {
 enum { ST_REPORT_NO_VALUE = 0xFFFF };
 typedef struct st_reported_time { // in one state of the cache
     double median_ns;      // what stands: of the furthest phase the last round; NaN: not measured so
+    double comparable_ns;  // that on the scale of the finals (base/phases.h): what candidates of a problem are ranked by
+    st_phase_times phases; // of each phase the last round
     double first_ns;       // of the first measurement: what the search saw, alike for all candidates
     int64_t first_ms;      // when that was; -1
     char phase;            // 's' screen, 'h' halving, 'f' finals, 0: not measured
@@ -169,6 +172,8 @@ typedef struct st_reported_result {  // of one problem in one state of the cache
     double *importance;              // one a parameter: share of the variance of log time that its values explain
                                      // by themselves (0…1); NaN: one value only, or too few candidates. NULL: no times
     size_t measured;                 // candidates with a time in this state of the cache
+    st_phase_scale scale;            // of comparable_ns
+    double fastest_ns;               // the least of them; NaN
     st_reported_samples winner_samples, standard_samples, runner_up_samples;
     st_reported_profile *winner_profile, *standard_profile, *runner_up_profile; // NULL: there is no such candidate
     st_reported_past *past;          // oldest first, this session's own included
@@ -259,6 +264,10 @@ void st_report_step(const st_reported_session *session, const st_reported_proble
 bool st_report_step_is_told(const st_reported_result *result, size_t step, size_t most);
 // Whether a parameter is one that the step let go: before it had the default's value, and the winner has another.
 bool st_report_is_let_go(const st_reported_problem *problem, int cache, const st_reported_step *step, size_t parameter);
+// What makes times comparable, where that changes anything: "times of the screen +0.23 µs, of the halving −0.10 µs: …".
+void st_report_scale(const st_reported_result *result, st_text *out);
+// " in the screen (about 5.412 µs in the finals)": behind a time that is of another phase than the furthest; else nothing.
+void st_report_phase(const st_reported_time *time, const st_phase_scale *scale, st_text *out);
 // The worst level among the doubts.
 st_reported_level st_report_trust(const st_reported_session *session);
 // "Yes: nothing speaks against it. 2 things are not known.": the same in words.

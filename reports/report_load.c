@@ -34,7 +34,7 @@ typedef struct loading {
 static void clear_result(st_reported_result *result)
 {
     *result = (st_reported_result){.winner = -1, .standard = -1, .runner_up = -1};
-    result->winner_ns = result->standard_ns = result->runner_up_ns = NAN;
+    result->winner_ns = result->standard_ns = result->runner_up_ns = result->fastest_ns = NAN;
     result->speedup = (st_interval){NAN, NAN, NAN};
     result->bytes = result->speed = result->limit_gbs = result->limit_share = result->written = NAN;
 }
@@ -77,7 +77,8 @@ static void copy_facts(st_reported_candidate *to, const st_candidate_row *row)
     to->compile_seconds = row->compile_seconds;
     snprintf(to->id, sizeof to->id, "%s", row->id);
     for (int cache = 0; cache < ST_REPORT_CACHES; cache++)
-        to->times[cache] = (st_reported_time){.median_ns = NAN, .first_ns = NAN, .first_ms = -1};
+        to->times[cache] = (st_reported_time){
+            .median_ns = NAN, .comparable_ns = NAN, .phases = st_phase_no_times, .first_ns = NAN, .first_ms = -1};
 }
 
 static st_code take_candidate(void *context, const st_candidate_row *row, const char *problem_text,
@@ -185,7 +186,10 @@ static st_code take_time(void *context, const st_session_time *row, st_error *er
     const report_place *place = &at->places.items[at->place];
     st_reported_candidate *candidate = &at->session->problems[place->problem].candidates[place->candidate];
     st_reported_time *time = &candidate->times[cache];
+    int phase = st_phase_of(row->phase, row->round);
     observe(at, row);
+    if (phase >= 0)
+        time->phases.ns[phase] = row->median_ns;
     if (!time->phase) {
         time->first_ns = row->median_ns;
         time->first_ms = row->taken_ms > 0 ? row->taken_ms : -1;
@@ -205,6 +209,28 @@ static st_code take_profiled(void *context, int64_t candidate_key, st_error *err
     const report_place *place = report_place_of(&at->places, candidate_key);
     if (place)
         at->session->problems[place->problem].candidates[place->candidate].profiled = true;
+    return ST_OK;
+}
+
+// Times of different phases are not alike: as they are, those that came far would stand behind those that did not.
+static st_code make_comparable(st_reported_session *session, st_error *error)
+{
+    for (size_t p = 0; p < session->count; p++)
+        for (int cache = 0; cache < ST_REPORT_CACHES; cache++) {
+            st_reported_problem *problem = &session->problems[p];
+            st_phase_scale *scale = &problem->results[cache].scale;
+            if (!problem->count)
+                continue;
+            if (!st_phase_scale_make(&problem->candidates[0].times[cache].phases, problem->count,
+                                     sizeof *problem->candidates, scale))
+                return st_fail_memory(error, "reading a session");
+            for (size_t c = 0; c < problem->count; c++) {
+                st_reported_time *time = &problem->candidates[c].times[cache];
+                int last = st_phase_last(&time->phases);
+                time->comparable_ns = last < 0 ? time->median_ns : st_phase_comparable(scale, last, time->median_ns);
+                problem->results[cache].fastest_ns = fmin(problem->results[cache].fastest_ns, time->comparable_ns);
+            }
+        }
     return ST_OK;
 }
 
@@ -309,6 +335,8 @@ static st_code load_session(st_store *store, const char *id, int cache, st_repor
         code = st_store_session_times(store, session->session.key, take_time, &at, error);
     if (code == ST_OK)
         code = st_store_session_profiled(store, session->session.key, take_profiled, &at, error);
+    if (code == ST_OK)
+        code = make_comparable(session, error);
     if (code == ST_OK)
         code = report_parameters(session, error);
     if (code == ST_OK)

@@ -2,7 +2,7 @@
 // What a session concluded: winners, the finals behind them, what each change of the winner is worth, and how much each
 // parameter moves the time. Invariants: 1. a conclusion is the stored one, never drawn again here; 2. what a change is
 // worth stands on measured candidates alone, and says which; 3. a share of variance is given only where a parameter has
-// two values with times at least.
+// two values with times at least; 4. times of several candidates are on one scale: that of the finals (base/phases.h).
 #include "reports/report_internal.h"
 
 #include "db/session_read.h"
@@ -130,7 +130,7 @@ static void weigh_change(const st_reported_problem *problem, const st_reported_r
     change->alone = (st_interval){NAN, NAN, NAN};
     change->without_candidate = -1;
     for (size_t i = 0; i < problem->count; i++) {
-        double ns = problem->candidates[i].times[cache].median_ns;
+        double ns = problem->candidates[i].times[cache].comparable_ns;
         bool counts = problem->candidates[i].values[change->parameter] == kept && ns > 0;
         change->without_count += counts;
         if (!counts || !(ns < best))
@@ -189,7 +189,7 @@ static double explained(const st_reported_problem *problem, int cache, size_t pa
     memset(sums, 0, values * sizeof *sums);
     memset(counts, 0, values * sizeof *counts);
     for (size_t i = 0; i < problem->count; i++) {
-        double ns = problem->candidates[i].times[cache].median_ns;
+        double ns = problem->candidates[i].times[cache].comparable_ns;
         uint16_t value = problem->candidates[i].values[parameter];
         if (!(ns > 0) || value == ST_REPORT_NO_VALUE)
             continue;
@@ -210,16 +210,16 @@ static st_code make_importance(const st_reported_session *session, const st_repo
     double mean = 0, variance = 0, *sums;
     size_t count = 0, most = 1, *counts;
     for (size_t i = 0; i < problem->count; i++)
-        if (problem->candidates[i].times[cache].median_ns > 0) {
-            mean += log(problem->candidates[i].times[cache].median_ns);
+        if (problem->candidates[i].times[cache].comparable_ns > 0) {
+            mean += log(problem->candidates[i].times[cache].comparable_ns);
             count++;
         }
     if (!count)
         return ST_OK;
     mean /= (double)count;
     for (size_t i = 0; i < problem->count; i++)
-        if (problem->candidates[i].times[cache].median_ns > 0)
-            variance += pow(log(problem->candidates[i].times[cache].median_ns) - mean, 2);
+        if (problem->candidates[i].times[cache].comparable_ns > 0)
+            variance += pow(log(problem->candidates[i].times[cache].comparable_ns) - mean, 2);
     for (size_t i = 0; i < session->parameter_count; i++)
         most = session->parameters[i].value_count > most ? session->parameters[i].value_count : most;
     result->importance = st_calloc(session->parameter_count ? session->parameter_count : 1, sizeof *result->importance);

@@ -11,7 +11,9 @@
 //
 // Invariants: 1. both ends of a step are measured configurations, and all that differs between them is its change; 2. the
 // gains of the steps multiply to the time of the default over that of the winner; 3. the same rows give the same way:
-// equals are told apart by their place; 4. a pair counts only when all other parameters are equal.
+// equals are told apart by their place; 4. a pair counts only when all other parameters are equal; 5. the two of a pair are
+// compared in the furthest phase that both came to, configurations along the way on the scale of the finals
+// (base/phases.h): a survivor's time is not set against one that was only screened.
 #include "reports/report_internal.h"
 
 #include "tuner/base/memory.h"
@@ -48,7 +50,7 @@ typedef struct way {
 static double time_of(const way *of, size_t candidate)
 {
     const st_reported_result *result = of->result;
-    double ns = of->problem->candidates[candidate].times[of->cache].median_ns;
+    double ns = of->problem->candidates[candidate].times[of->cache].comparable_ns;
     if ((int)candidate == result->winner)
         return result->winner_ns;
     if ((int)candidate == result->standard)
@@ -318,7 +320,7 @@ static size_t collect(const st_reported_session *session, const st_reported_prob
     for (size_t c = 0; c < problem->count; c++) {
         const st_reported_candidate *one = &problem->candidates[c];
         uint16_t value = one->values[parameter];
-        if (!(one->times[cache].median_ns > 0) || (value != from && value != to))
+        if (!(one->times[cache].comparable_ns > 0) || (value != from && value != to))
             continue;
         uint64_t rest = 0;
         for (size_t i = 0; i < session->parameter_count; i++)
@@ -330,7 +332,7 @@ static size_t collect(const st_reported_session *session, const st_reported_prob
 
 // Sides [0, count) by rest; a pair stands together. `gains` has room for half as many.
 static void weigh_pairs(const st_reported_session *session, const st_reported_problem *problem, int cache,
-                        const side *sides, size_t count, double *gains, st_reported_change *change)
+                        const st_reported_result *result, const side *sides, size_t count, double *gains, st_reported_change *change)
 {
     for (size_t i = 0; i + 1 < count; i++) {
         const st_reported_candidate *before = &problem->candidates[sides[i].candidate];
@@ -338,7 +340,8 @@ static void weigh_pairs(const st_reported_session *session, const st_reported_pr
         if (sides[i].changed || !sides[i + 1].changed || sides[i].rest != sides[i + 1].rest ||
             !equal_but(session, before->values, after->values, (size_t)change->parameter))
             continue;
-        gains[change->pairs++] = before->times[cache].median_ns / after->times[cache].median_ns;
+        gains[change->pairs++] =
+            st_phase_ratio(&result->scale, &before->times[cache].phases, &after->times[cache].phases);
     }
     if (change->pairs)
         change->alone = (st_interval){st_minimum(gains, change->pairs), st_median(gains, change->pairs),
@@ -360,7 +363,7 @@ st_code report_pairs(const st_reported_session *session, const st_reported_probl
                                problem->candidates[result->winner].values[parameter], sides);
         if (count)
             qsort(sides, count, sizeof *sides, by_rest);
-        weigh_pairs(session, problem, cache, sides, count, gains, change);
+        weigh_pairs(session, problem, cache, result, sides, count, gains, change);
     }
     st_free(sides);
     st_free(gains);

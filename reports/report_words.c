@@ -182,6 +182,40 @@ void st_report_limit(const st_reported_session *session, const st_reported_resul
     st_text_add(out, " of bytes written");
 }
 
+// --- phases ----------------------------------------------------------------------------------------------------------
+
+static const char *const in_phase[ST_PHASES] = {"the screen", "the first halving", "the later halvings", "the finals"};
+
+void st_report_scale(const st_reported_result *result, st_text *out)
+{
+    static const double tells = 0.002; // of the time of the fastest
+    const st_phase_scale *scale = &result->scale;
+    size_t told = 0;
+    for (int phase = 0; phase < scale->to; phase++) {
+        double longer = scale->longer_ns[phase];
+        if (!(fabs(longer) > tells * result->fastest_ns))
+            continue;
+        if (!told)
+            st_text_addf(out, "Times are those of %s, where candidates take turns", in_phase[scale->to]);
+        st_text_addf(out, "%s%s ", told ? ", of " : "; to those that come from ", in_phase[phase]);
+        st_text_add(out, longer < 0 ? "−" : "+");
+        st_report_time(out, fabs(longer));
+        told++;
+    }
+    if (told)
+        st_text_add(out, " is added, the median of what those took longer that were in both.");
+}
+
+void st_report_phase(const st_reported_time *time, const st_phase_scale *scale, st_text *out)
+{
+    int phase = st_phase_last(&time->phases);
+    if (phase < 0 || phase >= scale->to)
+        return;
+    st_text_addf(out, " in %s (about ", in_phase[phase]);
+    st_report_time(out, time->comparable_ns);
+    st_text_addf(out, " in %s)", in_phase[scale->to]);
+}
+
 static bool differs(const st_reported_problem *problem, const st_reported_step *step, size_t parameter)
 {
     return problem->candidates[step->before].values[parameter] != problem->candidates[step->after].values[parameter];

@@ -114,7 +114,7 @@ static bool find_parameter(looking *at)
 
 static double time_of(const st_reported_candidate *candidate)
 {
-    return candidate->outcome == ST_REPORTED_CORRECT ? candidate->times[ST_REPORT_COLD].median_ns : NAN;
+    return candidate->outcome == ST_REPORTED_CORRECT ? candidate->times[ST_REPORT_COLD].comparable_ns : NAN;
 }
 
 static bool same_otherwise(const looking *at, const st_reported_candidate *a, const st_reported_candidate *b)

@@ -47,7 +47,7 @@ static const char config_text[] =
     "    int exact;            /* 1: recorded for the class asked for; 0: borrowed from another */\n"
     "    int predicted, emulated; /* 1: no measurement behind it */\n"
     "    int deterministic;    /* 1: floats are the same from run to run */\n"
-    "    int blocks_per_sm;    /* resident blocks of the first kernel */\n"
+    "    int blocks_per_sm;    /* resident blocks of the main kernel */\n"
     "    double median_ns, speedup; /* -1 unknown; speedup over the template's default */\n"
     "    int value_count;\n"
     "    const long long *value; /* by SIMTUNE_<FAMILY>_<PARAMETER> */\n"

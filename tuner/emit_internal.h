@@ -156,6 +156,9 @@ typedef struct st_emit_model {
 st_code st_emit_model_make(const st_template *tmpl, const st_choice *choices, size_t count,
                            const st_emit_options *options, st_emit_model *out, st_error *error);
 void st_emit_model_release(st_emit_model *model);
+// emit_names.c: name and arguments of the newest function of the model, which is that of the choice.
+st_code st_emit_name_function(const st_emit_model *model, st_emit_function *function, const st_choice *choice,
+                              st_error *error);
 // emit_shared.c: fills model->shared and the rows' masks; model->in_namespace is known.
 st_code st_emit_share(st_emit_model *model, st_error *error);
 void st_emit_share_release(st_emit_shared *shared);

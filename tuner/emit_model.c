@@ -110,7 +110,7 @@ static void sort_choices(st_emit_model *model)
     model->given_count = kept;
 }
 
-// --- arguments of the host function --------------------------------------------------------------
+// --- what there is --------------------------------------------------------------
 
 // Every list of host_args names every size, so that all functions have the same.
 static void find_sizes(st_emit_model *model)
@@ -121,26 +121,6 @@ static void find_sizes(st_emit_model *model)
         if (model->given[i])
             model->size_axes[model->size_count++] = (int)i;
     }
-}
-
-static st_code find_arguments(const st_emit_model *model, st_emit_function *function,
-                              const st_problem *problem, st_error *error)
-{
-    const st_template *tmpl = model->tmpl;
-    const st_host_list *list = st_problem_host_list(tmpl, problem);
-    function->arguments = st_calloc(list->count + 1, sizeof *function->arguments);
-    if (!function->arguments)
-        return st_fail_memory(error, "naming a function");
-    for (size_t i = 0; i < list->count; i++) {
-        st_emit_argument *argument = &function->arguments[function->argument_count++];
-        argument->buffer = st_template_buffer(tmpl, list->names[i]);
-        argument->scalar =
-            argument->buffer < 0 ? st_template_scalar(tmpl, list->names[i]) : -1;
-        argument->axis = argument->buffer < 0 && argument->scalar < 0
-                             ? st_template_axis(tmpl, list->names[i])
-                             : -1;
-    }
-    return ST_OK;
 }
 
 // Rows of other data than the usual make no header.
@@ -241,81 +221,6 @@ static int64_t threshold(int64_t below, int64_t above)
     return (int64_t)high;
 }
 
-// "{kind}_scan_{T}" with the problem's words.
-static void add_pattern(const st_template *tmpl, const char *pattern, const st_problem *problem,
-                        st_text *out)
-{
-    for (const char *at = pattern; *at; at++) {
-        const char *close = *at == '{' ? strchr(at, '}') : NULL;
-        if (!close) {
-            st_text_add_bytes(out, at, 1);
-            continue;
-        }
-        for (size_t i = 0; i < tmpl->axis_count; i++) {
-            const st_axis *axis = &tmpl->axes[i];
-            if (strlen(axis->name) != (size_t)(close - at - 1) ||
-                strncmp(axis->name, at + 1, (size_t)(close - at - 1)) != 0)
-                continue;
-            const char *word = st_emit_word(axis->values, axis->value_count, problem->value[i]);
-            st_emit_identifier(word ? word : "other", out);
-        }
-        at = close;
-    }
-}
-
-static st_code name_fully(const st_emit_model *model, st_emit_function *function,
-                          const st_choice *choice, st_error *error)
-{
-    const char *pattern = st_problem_host_name(model->tmpl, &choice->problem);
-    st_text full;
-    st_text_init(&full);
-    if (pattern) {
-        st_text_add(&full, "simtune_");
-        add_pattern(model->tmpl, pattern, &choice->problem, &full);
-    } else {
-        st_text_addf(&full, "%s%s%s", model->base, *function->name ? "_" : "", function->name);
-    }
-    function->full = full.failed ? NULL : st_strdup(st_text_string(&full));
-    st_text_release(&full);
-    if (!function->full)
-        return st_fail_memory(error, "naming a function");
-    for (size_t i = 0; i + 1 < model->function_count; i++)
-        if (strcmp(model->functions[i].full, function->full) == 0)
-            return st_fail(error, ST_USAGE, "Name the axes in which they differ: host_name {T}_{op}.",
-                           "%s: two functions of the header are called %s", model->tmpl->path,
-                           function->full);
-    return ST_OK;
-}
-
-static st_code name_function(st_emit_model *model, st_emit_function *function,
-                             const st_choice *choice, st_error *error)
-{
-    const st_template *tmpl = model->tmpl;
-    st_text name, upper;
-    st_text_init(&name);
-    st_text_init(&upper);
-    const st_type *type = st_problem_type(tmpl, &choice->problem);
-    if (type)
-        st_text_add(&name, type->name);
-    for (size_t i = 0; i < tmpl->axis_count; i++) {
-        const st_axis *axis = &tmpl->axes[i];
-        if (axis->kind != ST_AXIS_WORD || axis->data)
-            continue;
-        const char *word = st_emit_word(axis->values, axis->value_count, choice->problem.value[i]);
-        st_text_add(&name, name.length ? "_" : "");
-        st_emit_identifier(word ? word : "other", &name);
-    }
-    st_emit_upper(st_text_string(&name), &upper);
-    function->name = name.failed ? NULL : st_strdup(st_text_string(&name));
-    function->upper = name.failed || upper.failed ? NULL : st_strdup(st_text_string(&upper));
-    st_text_release(&name);
-    st_text_release(&upper);
-    if (!function->name || !function->upper)
-        return st_fail_memory(error, "naming a function");
-    st_code code = name_fully(model, function, choice, error);
-    return code ? code : find_arguments(model, function, &choice->problem, error);
-}
-
 static st_code add_row(st_emit_model *model, st_emit_function *function, size_t choice,
                        st_error *error)
 {
@@ -387,7 +292,7 @@ static st_code add_functions(st_emit_model *model, st_error *error)
         function->first_row = model->row_count;
         function->first_class = model->class_count;
         function->first_plan = model->plan_count;
-        code = name_function(model, function, &model->choices[i], error);
+        code = st_emit_name_function(model, function, &model->choices[i], error);
         size_t first = i;
         for (; !code && i < model->given_count &&
                !compare_function(model->tmpl, &model->choices[first], &model->choices[i]);

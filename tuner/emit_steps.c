@@ -209,7 +209,7 @@ static void add_scalar_helpers(const st_emit_model *model, st_text *out)
             half[type_for(model, problem_of(model, f), &of)] = true;
     }
     if (any)
-        st_text_add(out, "template <class To> inline To same_bits(const void *from)\n{\n    To to;\n"
+        st_text_add(out, "template <class To>\ninline To same_bits(const void *from)\n{\n    To to;\n"
                          "    for (size_t i = 0; i < sizeof to; i++)\n"
                          "        reinterpret_cast<char *>(&to)[i] = static_cast<const char *>(from)[i];\n"
                          "    return to;\n}\n\n");

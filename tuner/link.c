@@ -2,10 +2,9 @@
 // Invariants: 1. at most one request is in flight, `open` of a link that was begun included: whatever is asked first
 // waits for its reply; 2. after trouble that ended the worker a new one stands
 // at the same problem before the next request is sent; 3. a worker that cannot be brought back twice in a
-// row is an error of the tool, not of the candidate.
-#include "tuner/link.h"
+// row is an error of the tool, not of the candidate. What is asked of a worker stands in link_requests.c.
+#include "tuner/link_internal.h"
 
-#include "tuner/base/channel.h"
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/link_trace.h"
@@ -16,8 +15,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-
-static const double start_limit = 60; // a first context on a large machine takes seconds
 
 struct st_link {
     st_link_options options;
@@ -34,7 +31,7 @@ struct st_link {
     size_t problem_image_bytes;
 };
 
-static void end_worker(st_link *link, double patience)
+void st_link_end_worker(st_link *link, double patience)
 {
     st_child_stop(&link->child, patience);
     link->generation += link->alive;
@@ -47,7 +44,7 @@ static void notice_death(st_link *link)
 {
     char byte;
     if (link->alive && recv(link->child.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
-        end_worker(link, 1);
+        st_link_end_worker(link, 1);
 }
 
 // --- requests -----------------------------------------------------------------------------------------------
@@ -59,13 +56,13 @@ static st_trouble take_reply(st_link *link, st_code sent, st_error why, double l
     st_receive got = sent == ST_OK ? st_channel_receive(link->child.fd, limit, reply, &why)
                                    : ST_RECEIVE_CLOSED;
     if (got != ST_RECEIVED && why.code == ST_NO_MEMORY) { // ours, not the worker's
-        end_worker(link, 1);
+        st_link_end_worker(link, 1);
         st_fail_memory(error, "talking to a device worker");
         return ST_TROUBLE_CRASH;
     }
     if (got == ST_RECEIVE_TIMEOUT) {
         kill(link->child.pid, SIGKILL);
-        end_worker(link, 5);
+        st_link_end_worker(link, 5);
         st_fail(error, ST_FAILED, "raise --time-limit if the kernel is only slow",
                 "no answer within %.3g s", limit);
         return ST_TROUBLE_TIMEOUT;
@@ -73,7 +70,7 @@ static st_trouble take_reply(st_link *link, st_code sent, st_error why, double l
     if (got != ST_RECEIVED) {
         char words[400];
         st_child_last_words(&link->child, words, sizeof words);
-        end_worker(link, 1);
+        st_link_end_worker(link, 1);
         int status = link->child.exit_status;
         if (WIFSIGNALED(status))
             st_fail(error, ST_FAILED, NULL, "the worker died of signal %d (%s)%s%s", WTERMSIG(status),
@@ -94,7 +91,7 @@ static st_trouble take_reply(st_link *link, st_code sent, st_error why, double l
     bool lost = json_is_true(json_object_get(reply->json, "lost"));
     st_frame_release(reply);
     if (lost)
-        end_worker(link, 0.2);
+        st_link_end_worker(link, 0.2);
     return lost ? ST_TROUBLE_CRASH : ST_TROUBLE_REFUSED;
 }
 
@@ -132,7 +129,7 @@ static st_trouble send_support(st_link *link, st_error *error)
 {
     st_frame reply;
     st_trouble trouble = ask(link, json_pack("{s:s}", "type", "support"), link->options.support,
-                             link->options.support_bytes, start_limit, &reply, error);
+                             link->options.support_bytes, ST_LINK_START_LIMIT, &reply, error);
     if (trouble == ST_TROUBLE_NONE)
         link->tick_ns = st_json_number_or_nan(reply.json, "tick_ns");
     st_frame_release(&reply);
@@ -174,7 +171,7 @@ static st_code take_opened(st_link *link, st_trouble trouble, st_frame *reply, b
     if (trouble == ST_TROUBLE_NONE && code == ST_OK)
         return ST_OK;
     if (link->alive)
-        end_worker(link, 0.2);
+        st_link_end_worker(link, 0.2);
     if (code == ST_OK)
         code = error && error->code != ST_OK ? error->code : ST_FAILED;
     return code;
@@ -187,7 +184,7 @@ static st_code start_once(st_link *link, bool *died, st_error *error)
     if (code != ST_OK)
         return code;
     st_frame reply;
-    st_trouble trouble = ask(link, open_request(link), NULL, 0, start_limit, &reply, error);
+    st_trouble trouble = ask(link, open_request(link), NULL, 0, ST_LINK_START_LIMIT, &reply, error);
     return take_opened(link, trouble, &reply, died, error);
 }
 
@@ -210,7 +207,7 @@ static st_code begin_worker(st_link *link, st_error *error)
         link->opening_told = link_told_of(link->options.trace, request);
         link->opening = true;
         if (st_channel_send(link->child.fd, request, NULL, 0, NULL) != ST_OK)
-            end_worker(link, 0.2);
+            st_link_end_worker(link, 0.2);
     }
     json_decref(request);
     return code;
@@ -224,7 +221,7 @@ static st_code ready_worker(st_link *link, st_error *error)
         return link->alive ? ST_OK : start_worker(link, error);
     st_frame reply;
     bool died = false;
-    st_trouble trouble = take_reply(link, ST_OK, (st_error){0}, start_limit, &reply, error);
+    st_trouble trouble = take_reply(link, ST_OK, (st_error){0}, ST_LINK_START_LIMIT, &reply, error);
     link->opening = false;
     link_tell(&link->opening_told, track_of(link), trouble, &reply, error);
     st_code code = take_opened(link, trouble, &reply, &died, error);
@@ -236,7 +233,7 @@ static st_code go_to_problem(st_link *link, bool *too_big, st_error *error)
     st_frame reply;
     *too_big = false;
     st_trouble trouble = ask(link, json_incref(link->problem), link->problem_image,
-                             link->problem_image_bytes, start_limit, &reply, error);
+                             link->problem_image_bytes, ST_LINK_START_LIMIT, &reply, error);
     if (trouble != ST_TROUBLE_NONE)
         return error && error->code != ST_OK ? error->code : ST_FAILED;
     const char *type = json_string_value(json_object_get(reply.json, "type"));
@@ -264,9 +261,8 @@ static st_code make_ready(st_link *link, st_error *error)
     return st_error_prefix(error, "the device worker cannot be started again");
 }
 
-// A request with recovery before it; the reply is the caller's on NONE.
-static st_code request(st_link *link, json_t *json, const void *blob, size_t blob_length, double limit,
-                       st_frame *reply, st_trouble *trouble, st_error *error)
+st_code st_link_request(st_link *link, json_t *json, const void *blob, size_t blob_length, double limit,
+                        st_frame *reply, st_trouble *trouble, st_error *error)
 {
     *reply = (st_frame){0};
     *trouble = ST_TROUBLE_NONE;
@@ -323,7 +319,7 @@ st_code st_link_support(st_link *link, const void *image, size_t bytes, st_error
     if (link->alive && send_support(link, error) == ST_TROUBLE_NONE)
         return ST_OK;
     if (link->alive)
-        end_worker(link, 0.2);
+        st_link_end_worker(link, 0.2);
     return start_worker(link, error); // with the module this time
 }
 
@@ -331,7 +327,7 @@ void st_link_close(st_link *link)
 {
     if (!link)
         return;
-    end_worker(link, 3);
+    st_link_end_worker(link, 3);
     json_decref(link->problem);
     st_free(link->problem_image);
     st_free(link);
@@ -391,237 +387,6 @@ st_code st_link_set_problem(st_link *link, const st_link_problem *problem, bool 
     if (*too_big) {
         json_decref(link->problem);
         link->problem = NULL;
-    }
-    return code;
-}
-
-// --- each request ---------------------------------------------------------------------------------------
-
-// For replies of which nothing is read.
-static st_code simple(st_link *link, json_t *json, const void *blob, size_t bytes, double limit,
-                      st_trouble *trouble, st_error *error)
-{
-    st_frame reply;
-    st_code code = request(link, json, blob, bytes, limit, &reply, trouble, error);
-    st_frame_release(&reply);
-    return code;
-}
-
-// An answer that cannot be understood is the worker's fault: it is ended.
-static st_code nonsense(st_link *link, st_trouble *trouble)
-{
-    end_worker(link, 0.2);
-    *trouble = ST_TROUBLE_CRASH;
-    return ST_OK;
-}
-
-static st_code load_once(st_link *link, int64_t candidate, int64_t module_key, const void *image,
-                         size_t image_bytes, const st_load_kernel *kernels, size_t count, double limit,
-                         st_frame *reply, st_trouble *trouble, st_error *error)
-{
-    return request(link,
-                   json_pack("{s:s, s:I, s:I, s:o}", "type", "load", "candidate", (json_int_t)candidate,
-                             "module", (json_int_t)module_key, "kernels",
-                             st_load_kernels_encode(kernels, count)),
-                   image, image_bytes, limit, reply, trouble, error);
-}
-
-st_code st_link_load(st_link *link, int64_t candidate, int64_t module_key, const void *image,
-                     size_t image_bytes, const st_load_kernel *kernels, size_t count,
-                     st_loaded_kernel *facts, double limit, st_trouble *trouble, st_error *error)
-{
-    st_frame reply;
-    // First without the image: most often the worker has it.
-    st_code code = load_once(link, candidate, module_key, image, module_key ? 0 : image_bytes, kernels, count,
-                             limit, &reply, trouble, error);
-    const char *type = json_string_value(json_object_get(reply.json, "type"));
-    if (code == ST_OK && *trouble == ST_TROUBLE_NONE && type && strcmp(type, "need_module") == 0) {
-        st_frame_release(&reply);
-        code = load_once(link, candidate, module_key, image, image_bytes, kernels, count, limit, &reply, trouble,
-                         error);
-    }
-    if (code == ST_OK && *trouble == ST_TROUBLE_NONE &&
-        st_loaded_kernels_decode(json_object_get(reply.json, "kernels"), facts, count, error) != ST_OK)
-        code = nonsense(link, trouble);
-    st_frame_release(&reply);
-    return code;
-}
-
-st_code st_link_plan(st_link *link, int64_t candidate, const st_plan *plan, st_trouble *trouble,
-                     st_error *error)
-{
-    return simple(link,
-                  json_pack("{s:s, s:I, s:o}", "type", "plan", "candidate", (json_int_t)candidate, "plan",
-                            st_plan_encode(plan)),
-                  NULL, 0, start_limit, trouble, error);
-}
-
-// Lists of pairs, as in [[0,2],[1,3]].
-static json_t *pairs(const int (*items)[2], size_t count)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < count && list; i++)
-        if (json_array_append_new(list, json_pack("[i,i]", items[i][0], items[i][1])) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    return list;
-}
-
-st_code st_link_verify(st_link *link, int64_t candidate, st_data data, uint64_t rotation,
-                       const st_link_check *check, double limit, st_verdict *verdict,
-                       st_trouble *trouble, st_error *error)
-{
-    st_frame reply;
-    json_t *json = json_pack("{s:s, s:I, s:i, s:I, s:o, s:o}", "type", "verify", "candidate",
-                             (json_int_t)candidate, "data", (int)data, "rotation", (json_int_t)rotation,
-                             "compares", st_plan_compares_encode(check->compares, check->count), "in_place",
-                             pairs(check->in_places, check->in_place_count));
-    if (json && check->keeps_storage && json_object_set_new(json, "keep", json_true()) != 0) {
-        json_decref(json);
-        json = NULL;
-    }
-    if (json && check->derive && json_object_set_new(json, "derive", st_plan_encode(check->derive)) != 0) {
-        json_decref(json);
-        json = NULL;
-    }
-    st_code code = request(link, json, NULL, 0, limit, &reply, trouble, error);
-    if (code == ST_OK && *trouble == ST_TROUBLE_NONE &&
-        st_verdict_decode(json_object_get(reply.json, "verdict"), verdict, error) != ST_OK)
-        code = nonsense(link, trouble);
-    st_frame_release(&reply);
-    return code;
-}
-
-st_code st_link_capture(st_link *link, int64_t candidate, st_data data, uint64_t rotation, double limit,
-                        st_trouble *trouble, st_error *error)
-{
-    return simple(link,
-                  json_pack("{s:s, s:I, s:i, s:I}", "type", "capture", "candidate", (json_int_t)candidate,
-                            "data", (int)data, "rotation", (json_int_t)rotation),
-                  NULL, 0, limit, trouble, error);
-}
-
-// Takes the samples and the state out of a `timed` reply.
-static st_code read_samples(st_link *link, st_frame *reply, double **out, size_t *count,
-                            st_timing_state *state, st_trouble *trouble, st_error *error)
-{
-    if (reply->blob_length % sizeof **out != 0 || !reply->blob_length ||
-        st_timing_state_decode(json_object_get(reply->json, "state"), state, error) != ST_OK)
-        return nonsense(link, trouble);
-    *out = reply->blob;
-    *count = reply->blob_length / sizeof **out;
-    reply->blob = NULL;
-    return ST_OK;
-}
-
-st_code st_link_time(st_link *link, int64_t candidate, const char *cache, int64_t samples, double limit,
-                     double **out, size_t *count, st_timing_state *state, st_trouble *trouble,
-                     st_error *error)
-{
-    st_frame reply;
-    *out = NULL;
-    *count = 0;
-    st_code code = request(link,
-                           json_pack("{s:s, s:I, s:s, s:I}", "type", "time", "candidate",
-                                     (json_int_t)candidate, "cache", cache, "samples",
-                                     (json_int_t)samples),
-                           NULL, 0, limit, &reply, trouble, error);
-    if (code == ST_OK && *trouble == ST_TROUBLE_NONE)
-        code = read_samples(link, &reply, out, count, state, trouble, error);
-    st_frame_release(&reply);
-    return code;
-}
-
-static json_t *id_list(const int64_t *candidates, size_t count)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < count && list; i++)
-        if (json_array_append_new(list, json_integer((json_int_t)candidates[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
-}
-
-st_code st_link_race(st_link *link, const int64_t *candidates, size_t count, const char *cache,
-                     int64_t rounds, int64_t seed, double limit, double **out, size_t *rounds_done,
-                     st_timing_state *state, st_trouble *trouble, st_error *error)
-{
-    st_frame reply;
-    size_t samples = 0;
-    *out = NULL;
-    *rounds_done = 0;
-    st_code code = request(link,
-                           json_pack("{s:s, s:o, s:s, s:I, s:I}", "type", "race", "candidates",
-                                     id_list(candidates, count), "cache", cache, "rounds",
-                                     (json_int_t)rounds, "seed", (json_int_t)seed),
-                           NULL, 0, limit, &reply, trouble, error);
-    if (code == ST_OK && *trouble == ST_TROUBLE_NONE)
-        code = read_samples(link, &reply, out, &samples, state, trouble, error);
-    st_frame_release(&reply);
-    *rounds_done = count ? samples / count : 0;
-    return code;
-}
-
-st_code st_link_unload(st_link *link, int64_t candidate, st_trouble *trouble, st_error *error)
-{
-    return simple(link, json_pack("{s:s, s:I}", "type", "unload", "candidate", (json_int_t)candidate),
-                  NULL, 0, start_limit, trouble, error);
-}
-
-// A reply that is handed on whole.
-static st_code whole(st_link *link, json_t *json, const void *blob, size_t bytes, double limit,
-                     json_t **out, st_trouble *trouble, st_error *error)
-{
-    st_frame reply;
-    st_code code = request(link, json, blob, bytes, limit, &reply, trouble, error);
-    *out = code == ST_OK && *trouble == ST_TROUBLE_NONE ? json_incref(reply.json) : NULL;
-    st_frame_release(&reply);
-    return code;
-}
-
-st_code st_link_stalls(st_link *link, int64_t candidate, const st_link_stall_options *how, const void *image,
-                       size_t image_bytes, double limit, json_t **reply, st_trouble *trouble,
-                       st_error *error)
-{
-    json_t *json = json_pack("{s:s, s:I, s:I}", "type", "stalls", "candidate", (json_int_t)candidate, "minimum",
-                             (json_int_t)how->minimum);
-    bool fine = json && (how->lines <= 0 || json_object_set_new(json, "lines", json_integer(how->lines)) == 0) &&
-                (!(how->expected_ns > 0) ||
-                 json_object_set_new(json, "expected_ns", json_real(how->expected_ns)) == 0) &&
-                (!(how->seconds > 0) || json_object_set_new(json, "seconds", json_real(how->seconds)) == 0);
-    if (!fine) {
-        json_decref(json);
-        json = NULL;
-    }
-    return whole(link, json, image, image_bytes, limit, reply, trouble, error);
-}
-
-st_code st_link_counters(st_link *link, const int64_t *candidates, size_t count,
-                         const char *const *metrics, size_t metric_count, double limit, json_t **reply,
-                         st_trouble *trouble, st_error *error)
-{
-    json_t *names = json_array();
-    for (size_t i = 0; i < metric_count && names; i++)
-        json_array_append_new(names, json_string(metrics[i]));
-    return whole(link,
-                 json_pack("{s:s, s:o, s:o}", "type", "counters", "candidates", id_list(candidates, count),
-                           "metrics", names),
-                 NULL, 0, limit, reply, trouble, error);
-}
-
-st_code st_link_speed(st_link *link, double *read_gbs, double *copy_gbs, st_trouble *trouble,
-                      st_error *error)
-{
-    json_t *reply;
-    *read_gbs = *copy_gbs = NAN;
-    st_code code = whole(link, json_pack("{s:s}", "type", "speed"), NULL, 0, start_limit, &reply, trouble,
-                         error);
-    if (reply) {
-        *read_gbs = st_json_number_or_nan(reply, "read_gbs");
-        *copy_gbs = st_json_number_or_nan(reply, "copy_gbs");
-        json_decref(reply);
     }
     return code;
 }

@@ -168,6 +168,7 @@ static void fill(const st_search_space *space, const layout *plan, size_t i, st_
 
 // --- what a word decides -----------------------------------------------------------------------------------------------
 
+enum { DECIDING_MOST = 64 };      // values of a word that can be a choice of algorithms
 static const double decision = 6; // weight of a word that decides all others
 
 static double entropy(const size_t *counts, size_t count, size_t total)
@@ -198,21 +199,20 @@ static double decided(const st_search_space *space, size_t a, size_t b, size_t *
 
 static st_code weigh(const st_search_space *space, const layout *plan, st_features *out, st_error *error)
 {
-    size_t words = 1, most = 1, moving = 0;
+    size_t most = 1, moving = 0;
     for (size_t p = 0; p < space->parameter_count; p++) {
         const st_search_parameter *parameter = &space->parameters[p];
-        words = parameter->is_word && parameter->value_count > words ? parameter->value_count : words;
         most = parameter->value_count > most ? parameter->value_count : most;
         moving += plan->moves[p];
         out->parameter_weight[p] = 1;
     }
     for (size_t f = 0; f < out->width; f++)
         out->weight[f] = 1;
-    size_t *table = st_malloc((words * most + words + most) * sizeof *table);
+    size_t *table = st_malloc((DECIDING_MOST * most + DECIDING_MOST + most) * sizeof *table);
     if (!table)
         return st_fail_memory(error, "preparing a model");
     for (size_t a = 0; a < space->parameter_count; a++) {
-        if (!plan->moves[a] || !space->parameters[a].is_word)
+        if (!plan->moves[a] || !space->parameters[a].is_word || space->parameters[a].value_count > DECIDING_MOST)
             continue;
         for (size_t b = 0; b < space->parameter_count; b++)
             if (b != a && plan->moves[b])

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_MOST = 12000, DESIGN = 3, NEAR_FROM = 20, NEAR_TOPS = 3, DULL_MOST = 12, STOP_FROM = 24, ADVICE_MOST = 6 };
+enum { ROWS_MOST = 12000, DESIGN = 3, NEAR_FROM = 20, NEAR_TOPS = 3, DULL_MOST = 24, STOP_FROM = 24, ADVICE_MOST = 6 };
 static const double bend = 0.3;     // of the logarithm of times: from here on differences count less
 static const double trusted = 0.2;  // least rank correlation of the model
 static const double refit_at = 1.15;

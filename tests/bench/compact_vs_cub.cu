@@ -13,6 +13,7 @@
 #include <cub/cub.cuh>
 
 #include "compact.cu"
+#include "measure.cuh"
 
 #include <cuda_runtime.h>
 
@@ -58,29 +59,6 @@ struct arguments {
 static int sm_count;
 static const size_t temp_bytes = 64 << 20;
 
-static cudaError_t start(const void *kernel, u64 grid, unsigned block, size_t shared, int cluster,
-                         bool dependent, void **args, cudaStream_t stream) {
-    cudaLaunchAttribute attributes[2];
-    cudaLaunchConfig_t config = {};
-    config.gridDim = (unsigned)grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = shared;
-    config.stream = stream;
-    config.attrs = attributes;
-    if (cluster > 1) {
-        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
-        attributes[config.numAttrs].val.clusterDim.x = cluster;
-        attributes[config.numAttrs].val.clusterDim.y =
-            attributes[config.numAttrs].val.clusterDim.z = 1;
-        config.numAttrs++;
-    }
-    if (dependent) {
-        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
-    }
-    return cudaLaunchKernelExC(&config, kernel, args);
-}
-
 static u64 ceil_div(u64 a, u64 b) {
     return (a + b - 1) / b;
 }
@@ -98,7 +76,7 @@ template <class C> static void empty(const arguments &a, u64 words) {
         return;
     }
     void *args[] = {(void *)&a.temp, &words, (void *)&a.count};
-    CHECK(start((const void *)compact_empty<C>, std::min<u64>(ceil_div(words + 1, 256), sm_count), 256, 0, 1,
+    CHECK(launch_kernel((const void *)compact_empty<C>, std::min<u64>(ceil_div(words + 1, 256), sm_count), 256, 0, 1,
                 false, args, a.stream));
 }
 
@@ -115,10 +93,10 @@ template <class C> struct form<C, METHOD_scan_scatter> {
         const u64 blocks = ceil_div(tiles, share);
         void *count_args[] = {(void *)&a.in, (void *)&a.flags, &none, (void *)&a.temp, (void *)&a.n,
                               &limit, &share, &tiles};
-        CHECK(start((const void *)compact_count<C>, blocks, C::BLOCK, 0, 1, false, count_args, a.stream));
+        CHECK(launch_kernel((const void *)compact_count<C>, blocks, C::BLOCK, 0, 1, false, count_args, a.stream));
         void *args[] = {(void *)&a.in, (void *)&a.flags, &none, (void *)&a.out, (void *)&a.count,
                         (void *)&a.temp, (void *)&a.n, &limit, &share, &tiles};
-        CHECK(start(kernel(), blocks, C::BLOCK, shared(), 1, C::EMPTY == EMPTY_dependent, args, a.stream));
+        CHECK(launch_kernel(kernel(), blocks, C::BLOCK, shared(), 1, C::EMPTY == EMPTY_dependent, args, a.stream));
     }
 };
 
@@ -132,7 +110,7 @@ template <class C> struct form<C, METHOD_one_block> {
         u64 tiles = std::max<u64>(1, ceil_div(a.n, C::BLOCK * C::ITEMS));
         void *args[] = {(void *)&a.in, (void *)&a.flags, &none, (void *)&a.out, (void *)&a.count,
                         (void *)&a.n, &limit, &tiles};
-        CHECK(start(kernel(), 1, C::BLOCK, shared(), 1, false, args, a.stream));
+        CHECK(launch_kernel(kernel(), 1, C::BLOCK, shared(), 1, false, args, a.stream));
     }
 };
 
@@ -146,7 +124,7 @@ template <class C> struct form<C, METHOD_cluster> {
         u64 tiles = std::max<u64>(1, ceil_div(a.n, C::BLOCK * C::ITEMS)), share = ceil_div(tiles, C::CLUSTER);
         void *args[] = {(void *)&a.in, (void *)&a.flags, &none, (void *)&a.out, (void *)&a.count,
                         (void *)&a.n, &limit, &share, &tiles};
-        CHECK(start(kernel(), C::CLUSTER, C::BLOCK, shared(), C::CLUSTER, false, args, a.stream));
+        CHECK(launch_kernel(kernel(), C::CLUSTER, C::BLOCK, shared(), C::CLUSTER, false, args, a.stream));
     }
 };
 
@@ -161,7 +139,7 @@ template <class C> struct form<C, METHOD_look_back> {
         empty<C>(a, tiles + TILE_HEAD_WORDS);
         void *args[] = {(void *)&a.in, (void *)&a.flags, &none, (void *)&a.out, (void *)&a.count,
                         (void *)&a.temp, (void *)&a.n, &limit, &tiles};
-        CHECK(start(kernel(), tiles, C::BLOCK, shared(), 1, C::EMPTY == EMPTY_dependent, args, a.stream));
+        CHECK(launch_kernel(kernel(), tiles, C::BLOCK, shared(), 1, C::EMPTY == EMPTY_dependent, args, a.stream));
     }
 };
 
@@ -179,8 +157,8 @@ template <class C> struct pipelined_form {
         empty<C>(a, tiles + TILE_HEAD_WORDS);
         void *args[] = {(void *)&a.in, (void *)&a.flags, &none, (void *)&a.out, (void *)&a.count,
                         (void *)&a.temp, (void *)&a.n, &limit, &tiles};
-        CHECK(start(kernel(), std::min<u64>(tiles, (u64)sm_count * C::MIN_BLOCKS),
-                    compact_pipeline<C>::THREADS, shared(), 1, C::EMPTY == EMPTY_dependent, args, a.stream));
+        CHECK(launch_kernel(kernel(), std::min<u64>(tiles, (u64)sm_count * C::MIN_BLOCKS),
+                            compact_pipeline<C>::THREADS, shared(), 1, C::EMPTY == EMPTY_dependent, args, a.stream));
     }
 };
 
@@ -284,21 +262,6 @@ static unsigned char *flags;
 static unsigned long long *temp, *count, *expected_count, *wrong;
 static cudaEvent_t begin_event, end_event;
 static cudaStream_t stream;
-
-__global__ void gate(volatile int *flag) {
-    const long long start = clock64();
-    while (*flag == 0 && clock64() - start < 4000000000ll)
-        __nanosleep(100);
-}
-
-__global__ void read_all(const int4 *from, size_t count, int *sink) {
-    int sum = 0;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * blockDim.x)
-        sum += from[i].x ^ from[i].y ^ from[i].z ^ from[i].w;
-    if (sum == 0x12345678)
-        *sink = sum;
-}
 
 __device__ u64 mixed(u64 i) {
     u64 z = (i + 1) * 0x9E3779B97F4A7C15ull;

@@ -12,6 +12,7 @@
 // one sample of each in random order; reported are medians, the ratio of the medians, and its 95 % interval from a
 // bootstrap over rounds. Ends with 1 when a result is wrong or a target of the project is missed.
 #include "cub_calls.h"
+#include "measure.cuh"
 
 #include "simtune_compact.h"
 #include "simtune_scan.h"
@@ -47,24 +48,6 @@ static cudaDeviceProp device;
 static char *memory_in, *memory_out, *memory_other; // of the largest case: inputs, outputs, what CUB gave
 static unsigned char *flags;
 static unsigned long long *counts; // ours, CUB's, mismatches
-
-// Opens by itself after about two seconds, should the host have died.
-__global__ void gate(volatile int *open)
-{
-    const long long start = clock64();
-    while (*open == 0 && clock64() - start < 4000000000ll)
-        __nanosleep(100);
-}
-
-__global__ void read_all(const int4 *from, size_t count, int *sink)
-{
-    int mixed = 0;
-    const size_t step = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += step)
-        mixed += from[i].x ^ from[i].y ^ from[i].z ^ from[i].w;
-    if (mixed == 0x12345678)
-        *sink = mixed;
-}
 
 static void open_device(size_t bytes)
 {

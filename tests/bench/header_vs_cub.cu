@@ -13,6 +13,7 @@
 #include <cub/device/device_reduce.cuh>
 
 #include "simtune_reduce.h"
+#include "measure.cuh"
 
 #include <algorithm>
 #include <cstdio>
@@ -58,22 +59,6 @@ static int4 *flush_buffer;
 static size_t flush_bytes;
 static float *input, *output;
 static cudaDeviceProp device;
-
-// Opens by itself after about two seconds, should the host have died.
-__global__ void gate(volatile int *open) {
-    const long long start = clock64();
-    while (*open == 0 && clock64() - start < 4000000000ll)
-        __nanosleep(100);
-}
-
-__global__ void read_all(const int4 *from, size_t count, int *sink) {
-    int mixed = 0;
-    const size_t step = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += step)
-        mixed += from[i].x ^ from[i].y ^ from[i].z ^ from[i].w;
-    if (mixed == 0x12345678)
-        *sink = mixed;
-}
 
 // 1 at every 64th place and at the last, so that every float sum up to 2^28 is exact in any order.
 __global__ void fill(float *to, size_t n) {

@@ -5,6 +5,7 @@
 #ifndef SIMTUNE_REDUCE_HARNESS_CUH
 #define SIMTUNE_REDUCE_HARNESS_CUH
 
+#include "measure.cuh"
 #include "reference/reduce_reference.cu"
 
 #include <cuda_runtime.h>
@@ -158,28 +159,6 @@ static plan plan_of(const candidate &c, unsigned long long n) {
     return p;
 }
 
-static cudaError_t launch_kernel(const void *kernel, unsigned grid, unsigned block, int cluster,
-                                 bool dependent, void **args, cudaStream_t stream) {
-    cudaLaunchAttribute attributes[2];
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.stream = stream;
-    config.attrs = attributes;
-    if (cluster > 1) {
-        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
-        attributes[config.numAttrs].val.clusterDim.x = cluster;
-        attributes[config.numAttrs].val.clusterDim.y =
-            attributes[config.numAttrs].val.clusterDim.z = 1;
-        config.numAttrs++;
-    }
-    if (dependent) {
-        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
-    }
-    return cudaLaunchKernelExC(&config, kernel, args);
-}
-
 // The whole plan on a stream. Temporary storage may hold anything.
 static cudaError_t launch_candidate(const candidate &c, const void *in, void *out, void *temp,
                                     unsigned long long n, cudaStream_t stream) {
@@ -194,12 +173,12 @@ static cudaError_t launch_candidate(const candidate &c, const void *in, void *ou
     switch (c.finish) {
     case simtune::FINISH_one_block:
     case simtune::FINISH_cluster:
-        return launch_kernel(c.first, (unsigned)p.blocks, c.block, c.cluster, false, cluster_args,
+        return launch_kernel(c.first, (unsigned)p.blocks, c.block, 0, c.cluster, false, cluster_args,
                              stream);
     case simtune::FINISH_ticket:
         if ((error = cudaMemsetAsync(state, 0, 16, stream)) != cudaSuccess)
             return error;
-        return launch_kernel(c.first, (unsigned)p.blocks, c.block, 1, false, ticket_args, stream);
+        return launch_kernel(c.first, (unsigned)p.blocks, c.block, 0, 1, false, ticket_args, stream);
     case simtune::FINISH_atomic:
         if (c.op == simtune::op_sum && c.element_size >= 4)
             error = cudaMemsetAsync(out, 0, c.element_size, stream);
@@ -207,17 +186,17 @@ static cudaError_t launch_candidate(const candidate &c, const void *in, void *ou
             error = cudaMemsetAsync(state, 0, 16, stream);
         if (error != cudaSuccess)
             return error;
-        return launch_kernel(c.first, (unsigned)p.blocks, c.block, 1, false, atomic_args, stream);
+        return launch_kernel(c.first, (unsigned)p.blocks, c.block, 0, 1, false, atomic_args, stream);
     default:
-        error = launch_kernel(c.first, (unsigned)p.blocks, c.block, 1, false, blocks_args, stream);
+        error = launch_kernel(c.first, (unsigned)p.blocks, c.block, 0, 1, false, blocks_args, stream);
         if (error != cudaSuccess)
             return error;
         if (!c.second) { // an experiment: the first kernel once more, over the values that it left
             unsigned long long none = 0;
             void *again_args[] = {&partial, &out, &p.partials, &none};
-            return launch_kernel(c.first, 1, c.block, 1, true, again_args, stream);
+            return launch_kernel(c.first, 1, c.block, 0, 1, true, again_args, stream);
         }
-        return launch_kernel(c.second, 1, p.finish_block, 1, c.finish == simtune::FINISH_dependent,
+        return launch_kernel(c.second, 1, p.finish_block, 0, 1, c.finish == simtune::FINISH_dependent,
                              partials_args, stream);
     }
 }

@@ -30,21 +30,6 @@ static const size_t storage_bytes = 64 << 20;
 static cudaEvent_t begin_event, end_event;
 static cudaStream_t stream;
 
-__global__ void gate(volatile int *flag) {
-    const long long start = clock64();
-    while (*flag == 0 && clock64() - start < 4000000000ll)
-        __nanosleep(100);
-}
-
-__global__ void read_all(const int4 *from, size_t count, int *sink) {
-    int sum = 0;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * blockDim.x)
-        sum += from[i].x ^ from[i].y ^ from[i].z ^ from[i].w;
-    if (sum == 0x12345678)
-        *sink = sum;
-}
-
 struct contender {
     std::string name;
     candidate c; // unused for CUB

@@ -16,6 +16,7 @@
 #include <cuda_fp16.h>
 
 #include "reference/scan_reference.cu"
+#include "measure.cuh"
 
 #include <algorithm>
 #include <cstdio>
@@ -76,21 +77,6 @@ static double *magnitude;
 static unsigned long long *wrong_count;
 static cudaEvent_t begin_event, end_event;
 static cudaStream_t stream;
-
-__global__ void gate(volatile int *flag) {
-    const long long start = clock64();
-    while (*flag == 0 && clock64() - start < 4000000000ll)
-        __nanosleep(100);
-}
-
-__global__ void read_all(const int4 *from, size_t count, int *sink) {
-    int sum = 0;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * blockDim.x)
-        sum += from[i].x ^ from[i].y ^ from[i].z ^ from[i].w;
-    if (sum == 0x12345678)
-        *sink = sum;
-}
 
 // -1, 0 and 1 by turns that follow no pattern: all prefix sums are small integers.
 __global__ void make_input(T *to, size_t n) {

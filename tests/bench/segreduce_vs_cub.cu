@@ -18,6 +18,7 @@
 #include <thrust/iterator/transform_iterator.h>
 
 #include "reference/segreduce_reference.cu"
+#include "measure.cuh"
 
 #include <cuda_runtime.h>
 
@@ -57,23 +58,6 @@ static u32 *wrong;
 static void *storage;
 static cudaEvent_t begin_event, end_event;
 static cudaStream_t stream;
-
-__global__ void gate(volatile int *flag)
-{
-    const long long start = clock64();
-    while (*flag == 0 && clock64() - start < 4000000000ll)
-        __nanosleep(100);
-}
-
-__global__ void read_all(const int4 *from, size_t count, int *sink)
-{
-    int sum = 0;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * blockDim.x)
-        sum += from[i].x ^ from[i].y ^ from[i].z ^ from[i].w;
-    if (sum == 0x12345678)
-        *sink = sum;
-}
 
 __host__ __device__ static float element_at(size_t i)
 {

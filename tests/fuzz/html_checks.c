@@ -189,7 +189,8 @@ void check_html(const char *text, size_t length, size_t scripts, const char **da
 
 static size_t own_tag(const char *at)
 {
-    static const char *const tags[] = {"<sub>", "</sub>", "<details>", "</details>", "<summary>", "</summary>", NULL};
+    static const char *const tags[] = {"<sub>", "</sub>", "<details>", "</details>", "<summary>", "</summary>",
+                                       "<code>", "</code>", NULL};
     for (const char *const *tag = tags; *tag; tag++)
         if (strncmp(at, *tag, strlen(*tag)) == 0)
             return strlen(*tag);

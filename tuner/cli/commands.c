@@ -362,7 +362,8 @@ const st_command st_commands[] = {
      "launches, memory traffic and bytes in flight over the data sheet of the class; where a measured device has history of "
      "the problem, by how that ranked them. The choices are stored, so that emit has them; headers, queries and locks say "
      "PREDICTED, and a measurement takes their place. Nothing runs, no GPU is needed. --leave-one-out does the same for each "
-     "device that was measured, without a look at its own times, and prints what the choice would have lost there.",
+     "device that was measured, without a look at its own times, and prints what the choice would have lost there. The "
+     "model is of the cold cache: a choice by the warm one (--warm of emit and lock) takes a measurement.",
      "simtune predict reduce scan --arch 80,100\n"
      "simtune predict --leave-one-out\n"
      "simtune emit reduce --arch 80,90,100",

@@ -27,6 +27,7 @@ t simtune emit $DATA/scale.cu --db history.db -o predicted.h
 grep -c PREDICTED predicted.h
 t simtune tune $DATA/scale.cu --arch sm_90 --db history.db -o run
 head -1 run/simtune_scale.h
+rm -r run
 json simtune tune $DATA/scale.cu --arch sm_90 --db history.db --no-header --json
 t simtune lock $DATA/scale.cu --db history.db -o predicted.lock
 t simtune emit $DATA/scale.cu --lock predicted.lock --require measured -o none

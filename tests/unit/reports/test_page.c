@@ -271,6 +271,8 @@ static void test_escaped(void **state)
     assert_null(strstr(html, "<s>&"));
     assert_null(strstr(html, "<q>"));
     assert_null(strstr(html, "alert(1)</script>"));
+    assert_null(strstr(html, "\xe2\x80\xa8")); // U+2028 is shown, not set
+    assert_non_null(strstr(html, "\\u2028"));
     for (const char *at = html; *at; at++)
         assert_true((unsigned char)*at >= 0x20 || *at == '\n');
     assert_null(strstr(html, "\xff"));

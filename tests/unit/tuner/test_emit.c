@@ -247,6 +247,33 @@ static void kernels_are_shared_between_sizes(void **state)
     st_text_release(&text);
 }
 
+static size_t occurrences(const st_text *text, const char *part)
+{
+    size_t count = 0;
+    for (const char *at = text->data; (at = strstr(at, part)) != NULL; at += strlen(part))
+        count++;
+    return count;
+}
+
+// H3: what is written once is read once. Rows are numbers; and no table is read while device code is compiled.
+static void host_code_stands_once_whatever_the_types(void **state)
+{
+    (void)state;
+    st_choice choices[] = {
+        usual(90, 132, 1024),
+        choice_of(total, 90, 132, "T=f64 op=max n=1024", "BLOCK=128 ITEMS=1 FINISH=two_pass WAVES=2"),
+        choice_of(total, 80, 108, "T=i32 op=sum n=1024", "BLOCK=64 ITEMS=1 FINISH=ticket WAVES=1")};
+    st_text text;
+    emit(total, choices, 3, &cold, &text);
+    assert_int_equal(occurrences(&text, "inline void make_plan("), 1);
+    assert_int_equal(occurrences(&text, "int simtune_total_holds(const"), 1);
+    assert_int_equal(occurrences(&text, "return enter<Unused>("), 3);
+    const char *guard = strstr(text.data, "#ifndef __CUDA_ARCH__\n"), *table = strstr(text.data, "simtune_total_row rows[]");
+    assert_true(guard && table && guard < table);
+    contains(&text, "simtune_total_f64_max_rows(void) { return NULL; }");
+    st_text_release(&text);
+}
+
 static void sizes_meet_at_geometric_means(void **state)
 {
     (void)state;
@@ -626,6 +653,7 @@ int main(void)
         cmocka_unit_test(in_two_files_kernels_stand_in_the_source),
         cmocka_unit_test(only_what_is_asked_for_is_there),
         cmocka_unit_test(kernels_are_shared_between_sizes),
+        cmocka_unit_test(host_code_stands_once_whatever_the_types),
         cmocka_unit_test(sizes_meet_at_geometric_means),
         cmocka_unit_test(the_first_line_says_whose_figures_they_are),
         cmocka_unit_test(of_two_rows_for_one_problem_the_newest_stays),
