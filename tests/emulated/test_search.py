@@ -157,7 +157,7 @@ class OnAGpu(harness.Case):
         """What is stored is told again in its order, whatever was pending when the run was killed."""
         place = self.gpu()
         self.tune(place, "--counters", "off", "--strategy", "random", "--budget", "1")  # what is compiled is there
-        words = self.words("--counters", "off", "--budget", "60")
+        words = self.words("--counters", "off", "--budget", "44")
         process = place.start(*words)
         while process.poll() is None and Search.count(place) < 1 + 9:
             time.sleep(0.001)
@@ -166,12 +166,12 @@ class OnAGpu(harness.Case):
         place.wait_for_nobody(2)
         stored = [c for c, _ in asked(place)]
         self.assertGreater(len(stored), 8)
-        result = self.tune(place, "--counters", "off", "--budget", "60")
+        result = self.tune(place, "--counters", "off", "--budget", "44")
         now = [c for c, _ in asked(place)]
         self.assertEqual(now[:len(stored)], stored)
-        self.assertEqual(len(now), 60)
-        if len(stored) < 60:  # it was killed in time
-            self.assert_says(result.err, r": 60 of 200 candidates tried, then the budget ended; 60 answers:")
+        self.assertEqual(len(now), 44)
+        if len(stored) < 44:  # it was killed in time
+            self.assert_says(result.err, r": 44 of 200 candidates tried, then the budget ended; 44 answers:")
             self.assert_says(result.err, f"{len(stored)} candidates were measured before")
 
 

@@ -129,6 +129,16 @@ static st_code add_why(st_store *store, const st_template *tmpl, const st_choice
     return code;
 }
 
+// Of what is shown, not of all that the device was ever asked for.
+static void date_newest(const st_choice *choices, size_t count, reference *from)
+{
+    int64_t newest = 0;
+    for (size_t i = 0; i < count; i++)
+        newest = choices[i].measured_ms > newest ? choices[i].measured_ms : newest;
+    if (newest > 0)
+        st_clock_date(newest, from->date);
+}
+
 static st_code history_print(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
                              const st_choice *choices, size_t count, const char *cache, const char *path,
                              bool changed, st_error *error)
@@ -164,7 +174,7 @@ static st_code history_print(st_cli *cli, const st_template *tmpl, st_store *sto
     return code;
 }
 
-static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *store, const reference *from,
+static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *store, reference *from,
                               const st_tune_words *words, const char *cache, st_error *error)
 {
     st_publish wanted = {.device = from->name, .cc = from->cc, .sm_count = from->sm_count, .cache = cache};
@@ -182,6 +192,7 @@ static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *st
             code = st_fail(error, ST_NOTHING, "simtune query shows what there is; tune the rest on a GPU",
                            "the history of %s has no winner of that type and operation", from->name);
     }
+    date_newest(choices, count, from);
     if (code == ST_OK && writes)
         code = st_header_publish(tmpl, choices, count, &options, st_parsed_text(cli->parsed, "output"), &path,
                                  &changed, error);
