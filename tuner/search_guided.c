@@ -17,13 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_MOST = 12000, DESIGN = 3, NEAR_FROM = 20, NEAR_TOPS = 3, DULL_MOST = 24, STOP_FROM = 24, ADVICE_MOST = 6 };
+enum { ROWS_MOST = 12000, DESIGN = 3, NEAR_FROM = 20, NEAR_TOPS = 3, DULL_MOST = 24, STOP_FROM = 24, ALIKE_FROM = 48, ADVICE_MOST = 6 };
 static const double bend = 0.3;     // of the logarithm of times: from here on differences count less
 static const double trusted = 0.2;  // least rank correlation of the model
 static const double refit_at = 1.15;
 static const double pulled = 0.2;   // logarithm of time that a full pull over a role's whole range is taken to bring
 static const double dull_below = 0.25; // of the noise: such a gain is not worth a trial
 static const double explored = 0.7;     // times the deviation: less trusts the model's mean more
+static const double alike = 4;          // times the noise: of most answers so near to the best, none is better
 static const double at_limit = 1.02;   // times the limit: nothing is left to be found
 
 typedef struct guided {
@@ -445,6 +446,16 @@ static void profiled(st_search *search, size_t index, const st_search_advice *ad
     at->stale = true;
 }
 
+// Nine answers of ten are within the noise of the best: there is nothing to rank, and little to be found.
+static bool all_alike(const st_search *search)
+{
+    double near = search->ns[search->best] * (1 + alike * search->options.noise);
+    size_t count = 0;
+    for (size_t i = 0; i < search->space->count; i++)
+        count += search->ns[i] <= near;
+    return search->told_count >= ALIKE_FROM && 10 * count >= 9 * (search->told_count - search->failed_count);
+}
+
 static const char *stops_guided(const st_search *search)
 {
     const guided *at = search->state;
@@ -452,6 +463,8 @@ static const char *stops_guided(const st_search *search)
         return NULL;
     if (search->ns[search->best] <= search->options.limit_ns * at_limit)
         return "the best runs at the measured limit of the memory";
+    if (all_alike(search))
+        return "what was tried is alike, but for the noise";
     return search->told_count >= STOP_FROM && at->dull >= DULL_MOST && at->trust >= trusted
                ? "what another one is expected to bring is less than the noise"
                : NULL;

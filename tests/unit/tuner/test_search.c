@@ -306,6 +306,28 @@ static void test_guided_stops(void **state)
     st_free(of);
 }
 
+// Answers that are alike, but for the noise, have no order that a model could learn; the search stops all the same.
+static void test_guided_all_alike(void **state)
+{
+    (void)state;
+    known *of = make_known();
+    st_random random;
+    size_t asked, count = 1;
+    st_error error = {0};
+    st_random_seed(&random, 3);
+    for (size_t i = 0; i < of->space.count; i++)
+        of->ns[i] = 1000 + 20 * st_random_unit(&random);
+    st_search *search = open_it("guided", of, 1);
+    while (!st_search_stops(search) && count) {
+        assert_int_equal(st_search_ask(search, 1, &asked, &count, &error), ST_OK);
+        tell(search, of, asked);
+    }
+    assert_true(st_search_told(search) < of->space.count / 3);
+    assert_non_null(strstr(st_search_stops(search), "noise"));
+    st_search_close(search);
+    st_free(of);
+}
+
 // Answers without any order: the model says so, abstains, and does not stop the search.
 static void test_guided_abstains(void **state)
 {
@@ -449,7 +471,7 @@ int main(void)
         cmocka_unit_test(test_each_once), cmocka_unit_test(test_seeds), cmocka_unit_test(test_resumed),
         cmocka_unit_test(test_only_what_was_asked), cmocka_unit_test(test_bad_spaces),
         cmocka_unit_test(test_small_and_failing), cmocka_unit_test(test_guided_finds),
-        cmocka_unit_test(test_guided_stops), cmocka_unit_test(test_guided_abstains),
+        cmocka_unit_test(test_guided_stops), cmocka_unit_test(test_guided_all_alike), cmocka_unit_test(test_guided_abstains),
         cmocka_unit_test(test_guided_history), cmocka_unit_test(test_guided_advice),
         cmocka_unit_test(test_guided_avoids_failures), cmocka_unit_test(test_no_memory),
     };
