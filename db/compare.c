@@ -255,7 +255,12 @@ const char st_compare_standing_sql[] = STANDING_COLUMNS
     "WHERE m.candidate_key = ? AND m.cache = ? ORDER BY CASE m.phase WHEN 'finals' THEN 0 WHEN 'halving' THEN 1"
     " ELSE 2 END, m.round DESC LIMIT 1";
 const char st_compare_round_sql[] = STANDING_COLUMNS
-    "WHERE m.candidate_key = ? AND m.cache = ? AND m.phase = 'finals' AND m.round = ?";
+    "WHERE m.candidate_key = ? AND m.cache = ? AND m.phase = ? AND m.round = ?";
+const char st_compare_shared_phase_sql[] =
+    "SELECT m.phase, m.round, y.round FROM measurement m CROSS JOIN measurement y ON y.candidate_key = ?2"
+    " AND y.cache = ?3 AND y.phase = m.phase WHERE m.candidate_key = ?1 AND m.cache = ?3"
+    " ORDER BY CASE m.phase WHEN 'finals' THEN 0 WHEN 'halving' THEN 1 ELSE 2 END,"
+    " m.phase = 'halving' AND m.round = y.round DESC, m.round DESC, y.round DESC LIMIT 1";
 const char st_compare_common_round_sql[] =
     "SELECT m.round FROM candidate c CROSS JOIN candidate x ON x.candidate_key = ?2 AND x.session_key = c.session_key"
     " CROSS JOIN measurement m ON m.candidate_key = c.candidate_key AND m.cache = ?3 AND m.phase = 'finals'"
@@ -300,9 +305,9 @@ static st_code fill_standing(const st_statement *s, st_standing *out, st_error *
     return ST_OK;
 }
 
-// round -1: the standing one.
-static st_code read_standing(st_store *store, int64_t candidate_key, const char *cache, int round, st_standing *out,
-                             st_error *error)
+// round -1: the standing one, of whatever phase.
+static st_code read_standing(st_store *store, int64_t candidate_key, const char *cache, const char *phase, int round,
+                             st_standing *out, st_error *error)
 {
     bool row = false;
     st_statement statement;
@@ -313,8 +318,10 @@ static st_code read_standing(st_store *store, int64_t candidate_key, const char 
         return code;
     st_bind_int(&statement, candidate_key);
     st_bind_text(&statement, cache);
-    if (round >= 0)
+    if (round >= 0) {
+        st_bind_text(&statement, phase);
         st_bind_int(&statement, round);
+    }
     code = st_statement_step(&statement, &row, error);
     if (code == ST_OK && row)
         code = fill_standing(&statement, out, error);
@@ -325,7 +332,7 @@ static st_code read_standing(st_store *store, int64_t candidate_key, const char 
 st_code st_store_standing(st_store *store, int64_t candidate_key, const char *cache, st_standing *out,
                           st_error *error)
 {
-    return read_standing(store, candidate_key, cache, -1, out, error);
+    return read_standing(store, candidate_key, cache, NULL, -1, out, error);
 }
 
 st_code st_store_standing_pair(st_store *store, int64_t a, int64_t b, const char *cache, st_standing *of_a,
@@ -344,13 +351,41 @@ st_code st_store_standing_pair(st_store *store, int64_t a, int64_t b, const char
     st_statement_close(&statement);
     if (code != ST_OK || !*paired)
         return code;
-    code = read_standing(store, a, cache, (int)round, of_a, error);
-    if (code == ST_OK && (code = read_standing(store, b, cache, (int)round, of_b, error)) != ST_OK)
+    code = read_standing(store, a, cache, "finals", (int)round, of_a, error);
+    if (code == ST_OK && (code = read_standing(store, b, cache, "finals", (int)round, of_b, error)) != ST_OK)
         st_standing_release(of_a);
     if (code == ST_OK && of_a->sample_count != of_b->sample_count) { // of another length than the BLOBs say
         st_standing_release(of_a);
         st_standing_release(of_b);
         *paired = false;
     }
+    return code;
+}
+
+st_code st_store_standing_shared(st_store *store, int64_t a, int64_t b, const char *cache, st_standing *of_a,
+                                 st_standing *of_b, bool *shared, st_error *error)
+{
+    char phase[16] = "";
+    int round_a = -1, round_b = -1;
+    st_statement statement;
+    *shared = false;
+    st_code code = st_statement_open(store, &statement, st_compare_shared_phase_sql, "comparing", error);
+    if (code != ST_OK)
+        return code;
+    st_bind_int(&statement, a);
+    st_bind_int(&statement, b);
+    st_bind_text(&statement, cache);
+    code = st_statement_step(&statement, shared, error);
+    if (code == ST_OK && *shared) {
+        st_column_copy(&statement, 0, phase, sizeof phase);
+        round_a = (int)st_column_int(&statement, 1);
+        round_b = (int)st_column_int(&statement, 2);
+    }
+    st_statement_close(&statement);
+    if (code != ST_OK || !*shared)
+        return code;
+    code = read_standing(store, a, cache, phase, round_a, of_a, error);
+    if (code == ST_OK && (code = read_standing(store, b, cache, phase, round_b, of_b, error)) != ST_OK)
+        st_standing_release(of_a);
     return code;
 }

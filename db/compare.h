@@ -82,6 +82,11 @@ st_code st_store_standing(st_store *store, int64_t candidate_key, const char *ca
 st_code st_store_standing_pair(st_store *store, int64_t a, int64_t b, const char *cache, st_standing *of_a,
                                st_standing *of_b, bool *paired, st_error *error);
 
+// Of two candidates, of whatever sessions, the furthest phase that both were timed in, of each the last round: phases are
+// not alike (base/phases.h). *shared false (and nothing to release): there is none.
+st_code st_store_standing_shared(st_store *store, int64_t a, int64_t b, const char *cache, st_standing *of_a,
+                                 st_standing *of_b, bool *shared, st_error *error);
+
 // --- baselines (compare_baseline.c) ------------------------------------------------------------------------------
 typedef struct st_baseline_row {
     int64_t session_key, device_key;

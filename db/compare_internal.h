@@ -8,7 +8,7 @@
 
 // The statements as texts; the tests look at their plans. kind -1: the history of all.
 st_code st_compare_sql(int kind, const st_compare_filter *filter, st_text *sql, st_error *error);
-extern const char st_compare_standing_sql[], st_compare_common_round_sql[], st_compare_round_sql[],
+extern const char st_compare_shared_phase_sql[], st_compare_standing_sql[], st_compare_common_round_sql[], st_compare_round_sql[],
     st_compare_lost_sql[];
 st_code st_compare_baselines_sql(const st_compare_filter *filter, st_text *sql, st_error *error);
 st_code st_compare_acknowledgements_sql(int64_t baseline_key, const st_compare_filter *filter, st_text *sql,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which candidates a T4 or Kernel Tuner file holds. Invariants: 1. a configuration stands once, as the newest of the
 // chosen sessions tried it; 2. all have the same parameters, those of the newest session; 3. the order depends on
-// what the rows say; 4. the measurement is the one that stands in simtune_results.
+// what the rows say; 4. the measurement is the one that stands in simtune_results, its samples as they were taken; the
+// time that is reported beside them, which readers rank by, is on the scale of the finals.
 #include "db/exchange_internal.h"
 
 #include "tuner/base/memory.h"
@@ -364,7 +365,8 @@ static st_code collect_counter(void *context, const char *kind, const char *name
 static const char rows_sql[] =
     "SELECT c.candidate_key, g.text, c.outcome, c.detail, c.registers, c.local_bytes, c.static_smem,"
     " c.dynamic_smem, c.blocks_per_sm, c.deterministic, c.occupancy, c.compile_seconds, m.median_ns, m.batch,"
-    " m.taken_ms, m.samples, s.finished_ms FROM temp.taken t JOIN candidate c ON c.candidate_key = t.candidate_key"
+    " m.taken_ms, m.samples, s.finished_ms, simtune_query_comparable(c.candidate_key, c.session_key, c.problem_key,"
+    " m.cache, m.phase, m.median_ns) - m.median_ns FROM temp.taken t JOIN candidate c ON c.candidate_key = t.candidate_key"
     " JOIN session s ON s.session_key = c.session_key"
     " JOIN configuration g ON g.configuration_key = c.configuration_key"
     " LEFT JOIN measurement m ON m.measurement_key = t.measurement_key ORDER BY t.position";
@@ -388,6 +390,9 @@ static void fill_row(st_export_row *row, const st_statement *from, double report
     } else {
         row->mean_ns = isfinite(reported_ns) ? reported_ns : st_column_real(from, 12);
     }
+    // Readers rank by it: on one scale (query_scale.c). Samples stay as they were taken.
+    double shift = st_column_real(from, 17);
+    row->mean_ns += isfinite(shift) ? fmax(shift, -row->mean_ns / 2) : 0;
 }
 
 static st_code write_one(st_export_rows *rows, const st_statement *from, st_export_row_writer *writer, void *context,
@@ -422,13 +427,16 @@ static st_code write_one(st_export_rows *rows, const st_statement *from, st_expo
 
 st_code st_export_rows_each(st_export_rows *rows, st_export_row_writer *writer, void *context, st_error *error)
 {
-    st_statement statement;
-    st_code code = st_statement_open_once(rows->store, &statement, rows_sql, "exporting", error);
+    st_statement statement = {0};
+    st_code code = st_query_functions(rows->store, error);
+    if (code == ST_OK)
+        code = st_statement_open_once(rows->store, &statement, rows_sql, "exporting", error);
     for (bool row = true; code == ST_OK && row;) {
         code = st_statement_step(&statement, &row, error);
         if (code == ST_OK && row)
             code = write_one(rows, &statement, writer, context, error);
     }
     st_statement_close(&statement);
+    st_query_scales_forget(rows->store);
     return code;
 }

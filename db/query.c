@@ -13,21 +13,21 @@
 // The views lack it, and their columns are promises; a look-up by its key.
 #define MEMORY " (SELECT memory_bytes FROM device o WHERE o.device_key = r.device_key)"
 
-#define MEASURED_COLUMNS(phase, taken_ms, sample_count, default_ns)                                \
+#define MEASURED_COLUMNS(phase, taken_ms, sample_count, default_ns, comparable_ns)                 \
     "SELECT candidate_id, session_id, family, problem, configuration, type, operation, n,"         \
     " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"     \
     " driver_cuda, outcome, detail, cache, " phase ", median_ns, bytes, read_gbs, speedup,"        \
     " speedup_low, speedup_high, tied, ties, note, registers, local_bytes, static_smem,"           \
     " dynamic_smem, blocks_per_sm, deterministic, occupancy, " taken_ms ", " sample_count ","      \
-    " is_winner, is_default, shipped," MEMORY ", " default_ns " "
+    " is_winner, is_default, shipped," MEMORY ", " default_ns ", " comparable_ns " "
 #define ANSWER_COLUMNS                                                                             \
     MEASURED_COLUMNS("phase", "taken_ms", "sample_count",                                          \
                      "CASE WHEN is_winner THEN (SELECT default_ns FROM winner v WHERE"             \
                      " v.session_key = r.session_key AND v.problem_key = r.problem_key AND"        \
-                     " v.cache = r.cache) END")
-#define WINNER_COLUMNS MEASURED_COLUMNS("phase", "taken_ms", "sample_count", "r.default_ns")
+                     " v.cache = r.cache) END", ST_COMPARABLE("r"))
+#define WINNER_COLUMNS MEASURED_COLUMNS("phase", "taken_ms", "sample_count", "r.default_ns", "median_ns")
 // Without what stands in measurements, which then are not read.
-#define BRIEF_COLUMNS MEASURED_COLUMNS("NULL", "NULL", "0", "r.default_ns")
+#define BRIEF_COLUMNS MEASURED_COLUMNS("NULL", "NULL", "0", "r.default_ns", "median_ns")
 
 // Of a candidate without measurements: the same columns.
 #define UNMEASURED_COLUMNS                                                                         \
@@ -35,7 +35,7 @@
     " device_name, device_uuid, backend, cc, sm_count, driver, compiler, template_hash, tool,"     \
     " driver_cuda, outcome, detail, NULL, NULL, NULL, NULL, read_gbs, NULL, NULL, NULL, 0, NULL,"  \
     " NULL, registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic,"      \
-    " occupancy, NULL, 0, 0, 0, shipped," MEMORY ", NULL "
+    " occupancy, NULL, 0, 0, 0, shipped," MEMORY ", NULL, NULL "
 
 // Of candidates with what was measured of them (m) and concluded (w): the same columns.
 #define OF_WINNER(column) "CASE WHEN w.winner_key = r.candidate_key THEN w." column " END,"
@@ -48,9 +48,9 @@
     " registers, local_bytes, static_smem, dynamic_smem, blocks_per_sm, deterministic, occupancy," \
     " m.taken_ms, length(m.samples) / 8, w.winner_key IS r.candidate_key,"                         \
     " w.default_key IS r.candidate_key, shipped," MEMORY ","                                      \
-    " CASE WHEN w.winner_key = r.candidate_key THEN w.default_ns END "
+    " CASE WHEN w.winner_key = r.candidate_key THEN w.default_ns END, " ST_COMPARABLE("m") " "
 
-enum { ANSWER_COLUMN_COUNT = 45 };
+enum { ANSWER_COLUMN_COUNT = 46 };
 
 static st_answer answer_of_row(const st_statement *row)
 {
@@ -100,6 +100,7 @@ static st_answer answer_of_row(const st_statement *row)
         .shipped = st_column_int(row, 42) == 1,
         .memory_bytes = st_column_int(row, 43),
         .default_ns = st_column_real(row, 44),
+        .comparable_ns = st_column_real(row, 45),
     };
 }
 
@@ -235,8 +236,9 @@ static void add_order(const st_question *question, st_text *sql)
     st_text_add(sql, winners                                  ? "r.cache, r.finished_ms DESC, r.session_id DESC"
                      : question->source == ST_FROM_CANDIDATES ? "r.outcome, r.configuration, r.candidate_id"
                      : question->source == ST_FROM_TRIED
-                         ? "m.cache, m.median_ns, r.outcome, r.configuration, r.candidate_id"
-                         : "r.cache, r.median_ns, r.candidate_id");
+                         ? "m.cache, " ST_COMPARABLE("m") ", r.outcome, r.configuration, r.candidate_id"
+                     : question->source == ST_FROM_RESULTS ? "r.cache, " ST_COMPARABLE("r") ", r.candidate_id"
+                                                           : "r.cache, r.median_ns, r.candidate_id");
 }
 
 bool st_question_chooses(const st_question *question)
@@ -396,6 +398,7 @@ st_code st_store_query(st_store *store, const st_query *query, st_answer_callbac
     if (code == ST_OK)
         code = answer_question(store, &question, callback, context, error);
     st_question_release(&question);
+    st_query_scales_forget(store);
     return code;
 }
 
@@ -426,11 +429,15 @@ static st_code answers_of(st_store *store, const char *sql, int64_t candidate_ke
                           st_error *error)
 {
     st_statement statement;
-    st_code code = st_statement_open_once(store, &statement, sql, "reading a candidate", error);
+    st_code code = st_query_functions(store, error);
+    if (code == ST_OK)
+        code = st_statement_open_once(store, &statement, sql, "reading a candidate", error);
     if (code != ST_OK)
         return code;
     st_bind_int(&statement, candidate_key);
-    return each_answer(&statement, NULL, callback, context, count, error);
+    code = each_answer(&statement, NULL, callback, context, count, error);
+    st_query_scales_forget(store);
+    return code;
 }
 
 st_code st_store_answer_of(st_store *store, int64_t candidate_key, st_answer_callback *callback,

@@ -3,7 +3,7 @@
 // the cache and a group: the value that --per names, else the device; 2. of what was measured several times the
 // newest measurement of each configuration (and device, with --per) stands, so that neither an old driver nor the
 // luckiest of many runs decides; 3. rows are chosen by keys alone, and read whole after; 4. what is chosen depends on
-// the rows, not on the order in which they come. (SQLite's window functions would sort all of them twice.)
+// the rows, not on the order in which they come; 5. times are compared on one scale (query_scale.c). (SQLite's window functions would sort all of them twice.)
 #include "db/query_internal.h"
 
 #include "tuner/base/memory.h"
@@ -25,9 +25,10 @@ enum { CANDIDATE, CACHE, PROBLEM, GROUP, TIME, ID, DEVICE, CONFIGURATION, TAKEN,
 
 static void add_choice(const st_question *question, st_text *columns, st_text *conditions)
 {
-    st_text_addf(columns, "SELECT r.candidate_key, r.cache, r.problem_key, %s, r.median_ns, r.candidate_id, r.device_key,"
+    st_text_addf(columns, "SELECT r.candidate_key, r.cache, r.problem_key, %s, %s, r.candidate_id, r.device_key,"
                       " r.configuration_key, r.taken_ms",
-                 st_question_group_sql(question->query));
+                 st_question_group_sql(question->query),
+                 question->source == ST_FROM_RESULTS ? ST_COMPARABLE("r") : "r.median_ns");
     st_question_aims_sql(question, columns);
     st_text_add(conditions, " WHERE r.outcome = 'correct' AND r.median_ns IS NOT NULL");
     st_question_conditions_sql(question, conditions);
@@ -56,7 +57,7 @@ typedef struct point {
     int64_t candidate, problem, device, configuration, taken_ms;
     size_t group; // index of its value; what is unknown is a group, too
     bool warm;
-    double median_ns;
+    double ns; // on the scale of the finals
     char id[ST_HASH_TEXT];
 } point;
 
@@ -148,7 +149,7 @@ static bool read_point(choice *all, const st_statement *row, point *out)
                    .device = st_column_int(row, DEVICE),
                    .configuration = st_column_int(row, CONFIGURATION),
                    .taken_ms = st_column_int(row, TAKEN),
-                   .median_ns = st_column_real(row, TIME),
+                   .ns = st_column_real(row, TIME),
                    .warm = st_text_equal(st_column_text(row, CACHE), "warm")};
     st_column_copy(row, ID, out->id, sizeof out->id);
     return group_of(all, st_column_text_or_null(row, GROUP), &out->group);
@@ -225,8 +226,8 @@ static int compare_times(const void *left, const void *right)
     int fields = compare_fields(a, b);
     if (fields)
         return fields;
-    if (a->median_ns != b->median_ns)
-        return a->median_ns < b->median_ns ? -1 : 1;
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? -1 : 1;
     return strcmp(a->id, b->id);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the SQL of questions calls. Invariants: 1. no function fails: what has no value is NULL; 2. all are
-// deterministic, so SQLite may call them once for what stays the same.
+// What the SQL of questions calls. Invariants: 1. no function fails: what has no value is NULL (but for
+// simtune_query_comparable, which reads the store); 2. all are deterministic, so SQLite may call them once for what
+// stays the same.
 #include "db/query_internal.h"
 
 #include "tuner/base/memory.h"
@@ -101,6 +102,8 @@ st_code st_query_functions(st_store *store, st_error *error)
     st_code code = define(store, "simtune_query_axis", 2, NULL, call_axis, error);
     if (code == ST_OK)
         code = define(store, "simtune_query_version", 1, NULL, call_version, error);
+    if (code == ST_OK)
+        code = define(store, "simtune_query_comparable", 6, store, st_query_call_comparable, error);
     for (size_t i = 0; i < count && code == ST_OK; i++)
         code = define(store, rows[i].name, rows[i].argument_count, &rows[i], call, error);
     store->has_query_functions = code == ST_OK;

@@ -5,6 +5,7 @@
 //   query_functions.c  what the SQL calls
 //   query_where.c   conditions: parsed, placed where they are cheap, printed
 //   query_rows.c    results with few columns, and few joins
+//   query_scale.c   times of all phases on one scale
 //   query_choose.c  the K fastest, the best of each group, the rows that no other row beats
 #ifndef SIMTUNE_DB_QUERY_INTERNAL_H
 #define SIMTUNE_DB_QUERY_INTERNAL_H
@@ -65,6 +66,8 @@ void st_query_names_release(st_query_names *names);
 st_code st_query_names_read(st_store *store, const st_query *query, bool whole, st_query_names *names,
                             st_error *error);
 void st_query_name_sql(const st_query_names *names, st_query_source source, int slot, st_text *out);
+// The same where rows are ranked by it: times of all phases are on one scale.
+void st_query_name_ranked_sql(const st_query_names *names, st_query_source source, int slot, st_text *out);
 // Of the row v of counter: its share of all stalls of its profile.
 void st_query_share_sql(const st_query_names *names, st_text *out);
 st_query_place st_query_name_place(const st_query_names *names, int slot);
@@ -72,8 +75,6 @@ bool st_query_name_is_measured(const st_query_names *names, int slot); // needs 
 bool st_query_name_is_stall(const st_query_names *names, int slot); // of either kind of profile
 // Plain decimals in a canonical text: a number there, and in the JSON of parameters, is one in conditions.
 bool st_query_whole_number(const char *text, size_t length, int64_t *number);
-// Registers what conditions call; once a connection.
-st_code st_query_functions(st_store *store, st_error *error);
 
 // A term of --pareto.
 typedef struct st_query_aim {
@@ -113,6 +114,14 @@ bool st_question_chooses(const st_question *question); // with top, per or paret
 void st_question_choice_sql(const st_question *question, st_text *sql);
 // Fills question->chosen with the K fastest, the best of each group, or those that no other row beats.
 st_code st_question_choose(st_store *store, st_question *question, st_error *error);
+
+// --- query_scale.c -----------------------------------------------------------------------------------------
+// What rows are ranked by, out of the view's columns: of `of` (r, or m where they are joined) cache, phase, time.
+#define ST_COMPARABLE(of)                                                                          \
+    "simtune_query_comparable(r.candidate_key, r.session_key, r.problem_key, " of ".cache, " of    \
+    ".phase, " of ".median_ns)"
+// The function; its data is the store.
+void st_query_call_comparable(sqlite3_context *context, int count, sqlite3_value **values);
 
 // --- query_rows.c ------------------------------------------------------------------------------------------
 // What stands behind FROM, with the alias r, for a statement in which `using` uses it: st_question_from, or the same rows

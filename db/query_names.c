@@ -391,6 +391,24 @@ void st_query_name_sql(const st_query_names *names, st_query_source source, int 
     }
 }
 
+// Winners stand at their finals; rows with all that was tried are not chosen among.
+void st_query_name_ranked_sql(const st_query_names *names, st_query_source source, int slot, st_text *out)
+{
+    static const struct {
+        const char *name, *sql;
+    } ranked[] = {{"time", ST_COMPARABLE("r")},
+                  {"median_ns", ST_COMPARABLE("r")},
+                  {"gbs", "(r.bytes / " ST_COMPARABLE("r") ")"},
+                  {"of_memory", "(r.bytes / " ST_COMPARABLE("r") " / r.read_gbs)"}};
+    const st_asked_name *item = &names->items[slot];
+    for (size_t i = 0; i < sizeof ranked / sizeof *ranked; i++)
+        if (source == ST_FROM_RESULTS && item->origin == ST_NAME_FACT && strcmp(item->fact->name, ranked[i].name) == 0) {
+            st_text_add(out, ranked[i].sql);
+            return;
+        }
+    st_query_name_sql(names, source, slot, out);
+}
+
 st_query_place st_query_name_place(const st_query_names *names, int slot)
 {
     switch (names->items[slot].origin) {

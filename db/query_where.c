@@ -225,6 +225,17 @@ static void print_name(void *context, int slot, st_text *out)
     st_query_name_sql(&question->names, question->source, slot, out);
 }
 
+static void print_ranked_name(void *context, int slot, st_text *out)
+{
+    const st_question *question = context;
+    st_query_name_ranked_sql(&question->names, question->source, slot, out);
+}
+
+static void print_aim(const st_question *question, const st_query_aim *aim, st_text *sql)
+{
+    st_expression_print_query(aim->expression, print_ranked_name, (void *)(uintptr_t)question, sql);
+}
+
 static void print(const st_question *question, const st_expression *expression, st_text *sql)
 {
     st_expression_print_query(expression, print_name, (void *)(uintptr_t)question, sql);
@@ -364,7 +375,7 @@ void st_question_values_sql(const st_question *question, st_text *sql)
     for (size_t i = 0; i < question->aim_count; i++)
         if (st_expression_name(question->aims[i].expression) < 0) {
             st_text_add(sql, ", ");
-            print(question, question->aims[i].expression, sql);
+            print_aim(question, &question->aims[i], sql);
         }
 }
 
@@ -372,7 +383,7 @@ void st_question_aims_sql(const st_question *question, st_text *sql)
 {
     for (size_t i = 0; i < question->aim_count; i++) {
         st_text_add(sql, ", ");
-        print(question, question->aims[i].expression, sql);
+        print_aim(question, &question->aims[i], sql);
         st_text_addf(sql, " AS aim%zu", i);
     }
 }

@@ -185,6 +185,7 @@ void st_store_close(st_store *store)
         st_store_rollback(store);
     for (size_t i = 0; i < store->cached_count; i++)
         sqlite3_finalize(store->cached[i].statement);
+    st_query_scales_forget(store);
     sqlite3_close(store->db);
     if (store->kept_fd >= 0)
         close(store->kept_fd);

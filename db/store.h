@@ -209,6 +209,8 @@ typedef struct st_answer {
     int driver_cuda;
     const char *outcome, *detail, *cache, *phase;
     double median_ns, bytes, read_gbs;       // NaN unknown
+    double comparable_ns;                    // median_ns on the scale of the finals of its session and problem
+                                             // (base/phases.h): what candidates are ranked by
     double speedup, speedup_low, speedup_high; int tied; // winners only, else NaN and 0
     double default_ns;                       // beside a winner, in the same finals; NaN otherwise
     const char *ties_json, *note;
@@ -226,7 +228,7 @@ st_code st_store_knows_family(st_store *store, const char *family, bool *known, 
 // Makes questions end with ST_INTERRUPTED soon after *stop became true; NULL: never.
 void st_store_stop_when(st_store *store, const volatile sig_atomic_t *stop);
 // Winners (best) or all measured candidates (one answer a candidate and state of the cache), by family,
-// device, problem, cache; then winners newest first, candidates fastest first. With `outcomes` one answer a
+// device, problem, cache; then winners newest first, candidates fastest first (by comparable_ns). With `outcomes` one answer a
 // candidate, measured or not, with cache "" and no time, by family, device, problem, outcome, configuration.
 // With `per` groups stand before all else; with top, per and pareto only correct candidates with a time count,
 // each configuration once, by its newest measurement.

@@ -48,7 +48,8 @@ struct st_store {
     st_store_mode mode;
     int patience_ms;
     int depth;   // of st_store_begin
-    bool has_query_functions; // query_names.c
+    bool has_query_functions; // query_functions.c
+    struct st_query_scales *scales; // of the question at hand (query_scale.c)
     bool suspect; // glance.c; looked at again before anything is written
     int kept_fd;  // of a look at the open file: closing it earlier would drop SQLite's locks. -1: none
     bool damaged; // SQLite met damage: nothing more is written
@@ -248,8 +249,13 @@ double *st_samples_decode(const void *blob, size_t bytes, size_t *count);
 // The statement of a query, as text; with top, per or pareto the one that finds the rows to choose among. The tests
 // look at its plan.
 st_code st_query_sql(st_store *store, const st_query *query, st_text *sql, st_error *error);
-extern const char st_answer_of_sql[], st_candidates_of_session_sql[], st_measurements_of_sql[],
+extern const char st_query_scale_sql[], st_answer_of_sql[], st_candidates_of_session_sql[], st_measurements_of_sql[],
     st_counters_of_sql[];
+// --- query_scale.c -----------------------------------------------------------------------------------------
+void st_query_scales_forget(st_store *store); // at the end of a question: rows may change before the next
+// --- query_functions.c: registers what the SQL of questions calls; once a connection
+st_code st_query_functions(st_store *store, st_error *error);
+
 // --- prefix.c ----------------------------------------------------------------------------------------------
 // A prefix of a stable id: 4 to 32 hex digits, made lower case. *valid false for anything else.
 void st_id_prefix(const char *text, char out[ST_HASH_TEXT], bool *valid);

@@ -161,6 +161,17 @@ static void judge_samples(const st_compare_rules *rules, bool within, const st_s
                           : "the samples scatter too much";
 }
 
+// Too few to judge: their medians stand all the same.
+static void take_few(const st_standing *a, const st_standing *b, st_compare_pair *out)
+{
+    out->reason = "there are fewer than 6 samples on a side";
+    if (!isfinite(a->median_ns) || !isfinite(b->median_ns))
+        return;
+    out->a_ns = a->median_ns;
+    out->b_ns = b->median_ns;
+    out->ratio.centre = out->b_ns / out->a_ns;
+}
+
 // What can be said without looking at samples; true when that is all.
 static bool judge_without(const st_compare_record *a, const st_compare_record *b, st_compare_pair *out)
 {
@@ -183,6 +194,21 @@ static bool judge_without(const st_compare_record *a, const st_compare_record *b
     return out->reason[0] != '\0';
 }
 
+// The samples to compare, of one phase; *alike false: there are none.
+static st_code read_samples(st_store *store, const st_compare_record *a, const st_compare_record *b, bool within,
+                            st_standing *of_a, st_standing *of_b, bool *paired, bool *alike, st_error *error)
+{
+    int64_t key_a = a->row.candidate_key, key_b = b->row.candidate_key;
+    st_code code = ST_OK;
+    *paired = false;
+    *alike = true;
+    if (within)
+        code = st_store_standing_pair(store, key_a, key_b, a->row.cache, of_a, of_b, paired, error);
+    if (code == ST_OK && !*paired)
+        code = st_store_standing_shared(store, key_a, key_b, a->row.cache, of_a, of_b, alike, error);
+    return code;
+}
+
 st_code compare_judge(st_store *store, const st_compare_rules *rules, st_compare_record *a, st_compare_record *b,
                       st_compare_pair *out, st_error *error)
 {
@@ -196,19 +222,17 @@ st_code compare_judge(st_store *store, const st_compare_rules *rules, st_compare
     bool done = judge_without(a, b, out);
     st_code code = ST_OK;
     unsigned long failed = st_allocations_failed();
-    if (!done && within)
-        code = st_store_standing_pair(store, a->row.candidate_key, b->row.candidate_key, a->row.cache, &of_a, &of_b,
-                                      &out->paired, error);
-    if (!done && !out->paired && code == ST_OK) {
-        code = st_store_standing(store, a->row.candidate_key, a->row.cache, &of_a, error);
-        if (code == ST_OK)
-            code = st_store_standing(store, b->row.candidate_key, b->row.cache, &of_b, error);
-    }
-    if (!done && code == ST_OK) {
+    bool alike = true;
+    if (!done)
+        code = read_samples(store, a, b, within, &of_a, &of_b, &out->paired, &alike, error);
+    if (!done && !alike) {
+        out->ratio.centre = NAN;
+        out->reason = "they were never timed in the same phase, and phases are not alike";
+    } else if (!done && code == ST_OK) {
         take_facts(a, &of_a);
         take_facts(b, &of_b);
         if (of_a.sample_count < ST_COMPARE_SAMPLES_LEAST || of_b.sample_count < ST_COMPARE_SAMPLES_LEAST)
-            out->reason = "there are fewer than 6 samples on a side";
+            take_few(&of_a, &of_b, out);
         else
             judge_samples(rules, within, &of_a, &of_b, out);
         if (st_allocations_failed() != failed) // NaN would mean that it cannot be told

@@ -210,6 +210,7 @@ static json_t *one_json(const st_explained *all, const st_explained_one *one)
                  st_json_put(made, "winner", json_boolean(one->candidate == all->result->winner)) &&
                  st_json_put(made, "default", json_boolean(one->candidate == all->result->standard)) &&
                  st_json_put(made, "median_ns", st_json_number(one->ns)) &&
+                 st_json_put(made, "comparable_ns", st_json_number(candidate->times[all->cache].comparable_ns)) &&
                  st_json_put(made, "bytes", st_json_number(one->profile->view.bytes)) &&
                  st_json_put(made, "registers", st_json_known_or_null(candidate->registers)) &&
                  st_json_put(made, "occupancy_limit", st_json_number(candidate->occupancy)) &&

@@ -29,6 +29,19 @@ void st_report_time(st_text *text, double ns)
     st_text_addf(text, "%.*f %s", decimals(value), value, units[i].unit);
 }
 
+const char st_report_shifted[] = "≈: what such a time is among those of the finals, where candidates take turns";
+
+bool st_report_is_shifted(double median_ns, double comparable_ns)
+{
+    return fabs(comparable_ns - median_ns) > 0.0005 * median_ns; // of four digits one differs
+}
+
+void st_report_comparable(st_text *text, double median_ns, double comparable_ns)
+{
+    st_text_add(text, st_report_is_shifted(median_ns, comparable_ns) ? "≈ " : "");
+    st_report_time(text, isfinite(comparable_ns) ? comparable_ns : median_ns);
+}
+
 void st_report_speed(st_text *text, double bytes_per_ns)
 {
     if (isfinite(bytes_per_ns))

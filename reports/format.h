@@ -11,6 +11,11 @@
 #include <stdint.h>
 
 void st_report_time(st_text *text, double ns);            // "4.612 µs": four significant digits
+// In tables that compare candidates: the time on the scale of the finals (base/phases.h), with "≈ " where it was taken in
+// another phase; the note below such a table says so.
+void st_report_comparable(st_text *text, double median_ns, double comparable_ns);
+bool st_report_is_shifted(double median_ns, double comparable_ns);
+extern const char st_report_shifted[]; // "≈: …"
 void st_report_speed(st_text *text, double bytes_per_ns); // "4512 GB/s"
 void st_report_share(st_text *text, double share);        // "96 %", "2.4 %"
 void st_report_bytes(st_text *text, int64_t bytes);       // "141.0 GiB", "60 MiB", "512 bytes"; negative: "-"

@@ -56,6 +56,17 @@
     var times = problem.candidates[cache];
     return times ? times.median_ns[candidate] : null;
   }
+  // On the scale of the finals: what candidates are compared by, in charts and tables.
+  function comparable(problem, cache, candidate) {
+    var times = problem.candidates[cache];
+    return times ? times.comparable_ns[candidate] : null;
+  }
+  // "cold ≈ 5.412 µs (5.050 µs in the screen)"
+  function timeWords(problem, cache, candidate) {
+    var raw = median(problem, cache, candidate), ns = comparable(problem, cache, candidate), phase = problem.candidates[cache].phase[candidate];
+    if (raw === null || raw === ns) return cache + " " + time(raw);
+    return cache + " ≈ " + time(ns) + " (" + time(raw) + " in the " + data.phases[phase] + ")";
+  }
 
   // --- places: a problem in a state of the cache, with its element
   var places = all("details.problem").map(function (node) {
@@ -75,7 +86,7 @@
   }
   function measuredOf(place) {
     var times = place.problem.candidates[place.cache], list = [];
-    if (times) times.median_ns.forEach(function (ns, i) { if (ns !== null && ns > 0) list.push(i); });
+    if (times) times.comparable_ns.forEach(function (ns, i) { if (ns !== null && ns > 0) list.push(i); });
     return list;
   }
   function pointsPath(points) { return points.map(function (point) { return "M" + point[0] + " " + point[1] + "h0"; }).join(""); }
@@ -96,7 +107,7 @@
   function rowChart(place, box, parameter, list, low, high) {
     var value = +box.dataset.v, mine = list.filter(function (c) { return place.problem.candidates.values[parameter][c] === value; });
     var span = Math.log(high / low), points = mine.map(function (c) {
-      return [unit(Math.log(median(place.problem, place.cache, c) / low) / span), unit(0.22 + 0.56 * (Math.imul(c, 2654435761) >>> 16) / 65535)];
+      return [unit(Math.log(comparable(place.problem, place.cache, c) / low) / span), unit(0.22 + 0.56 * (Math.imul(c, 2654435761) >>> 16) / 65535)];
     });
     var path = overBox(box, "pts", points);
     return { svg: path.ownerSVGElement, path: path, candidates: mine, points: points, marks: {}, all: false };
@@ -176,9 +187,9 @@
   document.body.appendChild(tip);
   function showTip(place, candidate, x, y) {
     tip.textContent = "";
-    tip.appendChild(make("b", {}, time(median(place.problem, place.cache, candidate))));
+    tip.appendChild(make("b", {}, time(comparable(place.problem, place.cache, candidate))));
     var result = place.problem[place.cache];
-    if (result && result.winner_ns) tip.appendChild(document.createTextNode("  " + (median(place.problem, place.cache, candidate) / result.winner_ns).toFixed(2) + " × the winner"));
+    if (result && result.winner_ns) tip.appendChild(document.createTextNode("  " + (comparable(place.problem, place.cache, candidate) / result.winner_ns).toFixed(2) + " × the winner"));
     tip.appendChild(make("div", {}, differences(place.session, place.problem, candidate) || "the default"));
     tip.hidden = false;
     var box = tip.getBoundingClientRect();
@@ -218,7 +229,7 @@
     inspector.appendChild(make("button", { type: "button", "class": "close", "aria-label": "close", on: { click: unchoose } }, "✕"));
     var row = inspector.appendChild(make("div", { "class": "row" }));
     row.appendChild(make("code", {}, of.id[candidate].slice(0, 8)));
-    ["cold", "warm"].forEach(function (cache) { if (of[cache]) row.appendChild(make("span", {}, cache + " " + time(of[cache].median_ns[candidate]))); });
+    ["cold", "warm"].forEach(function (cache) { if (of[cache]) row.appendChild(make("span", {}, timeWords(place.problem, cache, candidate))); });
     row.appendChild(make("span", {}, outcome));
     row.appendChild(make("span", {}, known(of.registers[candidate]) + " registers, occupancy " + share(of.occupancy[candidate])));
     var text = configuration(place.session, place.problem, candidate), line = inspector.appendChild(make("div", {}));
@@ -250,7 +261,7 @@
     place.session.parameters.forEach(function (parameter, i) {
       if (parameter.name.toLowerCase() === name.toLowerCase()) read = function (c) { var v = of.values[i][c]; return v === null ? null : parameter.values[v]; };
     });
-    if (!read && name === "time") { words = [duration(match[3])]; read = function (c) { return median(place.problem, place.cache, c); }; }
+    if (!read && name === "time") { words = [duration(match[3])]; read = function (c) { return comparable(place.problem, place.cache, c); }; }
     if (!read && name === "outcome") read = function (c) { return data.outcomes[of.outcome[c]]; };
     if (!read && name === "id") read = function (c) { return of.id[c].slice(0, words[0].length); };
     if (!read && Array.isArray(of[name])) read = function (c) { return of[name][c]; };
@@ -292,8 +303,8 @@
   var columns = [
     { name: "id", get: function (place, c) { return place.problem.candidates.id[c].slice(0, 8); } },
     { name: "outcome", get: function (place, c) { return data.outcomes[place.problem.candidates.outcome[c]]; } },
-    { name: "cold", number: true, get: function (place, c) { return median(place.problem, "cold", c); }, show: time },
-    { name: "warm", number: true, get: function (place, c) { return median(place.problem, "warm", c); }, show: time },
+    { name: "cold", number: true, get: function (place, c) { return comparable(place.problem, "cold", c); }, show: time },
+    { name: "warm", number: true, get: function (place, c) { return comparable(place.problem, "warm", c); }, show: time },
     { name: "registers", number: true, get: function (place, c) { return place.problem.candidates.registers[c]; }, show: known },
     { name: "spilled bytes", number: true, get: function (place, c) { return place.problem.candidates.local_bytes[c]; }, show: known },
     { name: "occupancy", number: true, get: function (place, c) { return place.problem.candidates.occupancy[c]; }, show: share },
@@ -376,12 +387,12 @@
     var of = place.problem.candidates;
     return list.map(function (c) {
       return [of.id[c], place.problem.problem, data.outcomes[of.outcome[c]], median(place.problem, "cold", c), median(place.problem, "warm", c),
-              of.registers[c], of.local_bytes[c], of.static_smem[c], of.dynamic_smem[c], of.blocks_per_sm[c], of.occupancy[c], of.compile_seconds[c]]
+              comparable(place.problem, "cold", c), comparable(place.problem, "warm", c), of.registers[c], of.local_bytes[c], of.static_smem[c], of.dynamic_smem[c], of.blocks_per_sm[c], of.occupancy[c], of.compile_seconds[c]]
         .concat(place.session.parameters.map(function (parameter, i) { var v = of.values[i][c]; return v === null ? "" : parameter.values[v]; }));
     });
   }
   function candidateHead(session) {
-    return ["candidate", "problem", "outcome", "cold_ns", "warm_ns", "registers", "local_bytes", "static_smem", "dynamic_smem", "blocks_per_sm", "occupancy", "compile_seconds"]
+    return ["candidate", "problem", "outcome", "cold_ns", "warm_ns", "cold_comparable_ns", "warm_comparable_ns", "registers", "local_bytes", "static_smem", "dynamic_smem", "blocks_per_sm", "occupancy", "compile_seconds"]
       .concat(session.parameters.map(function (parameter) { return parameter.name; }));
   }
   function candidatesCsv(place, list) { return csv([candidateHead(place.session)].concat(candidateRows(place, list))); }
@@ -454,7 +465,7 @@
   function drawHeat(place, table, rows, across) {
     var session = place.session, of = place.problem.candidates, best = {}, tried = {}, least = Infinity, most = 0;
     of.id.forEach(function (id, c) {
-      var key = of.values[rows][c] + ":" + of.values[across][c], ns = median(place.problem, place.cache, c);
+      var key = of.values[rows][c] + ":" + of.values[across][c], ns = comparable(place.problem, place.cache, c);
       tried[key] = true;
       tried["r" + of.values[rows][c]] = tried["c" + of.values[across][c]] = true;
       if (ns !== null && ns > 0 && !(ns >= best[key])) best[key] = ns;

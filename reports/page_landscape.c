@@ -341,7 +341,7 @@ void page_landscape(page *to, const page_place *at)
     bool fine = make_shape(at, &of);
     if (fine && of.count + of.failed) {
         page_raw(to, "<section class=\"landscape\"><h3>The landscape</h3>");
-        st_report_scale(at->result, &to->scratch);
+        st_report_scale(at->problem, at->cache, &to->scratch);
         if (to->scratch.length) {
             page_raw(to, "<p class=\"note\">");
             page_scratch(to);

@@ -264,8 +264,9 @@ void st_report_step(const st_reported_session *session, const st_reported_proble
 bool st_report_step_is_told(const st_reported_result *result, size_t step, size_t most);
 // Whether a parameter is one that the step let go: before it had the default's value, and the winner has another.
 bool st_report_is_let_go(const st_reported_problem *problem, int cache, const st_reported_step *step, size_t parameter);
-// What makes times comparable, where that changes anything: "times of the screen +0.23 µs, of the halving −0.10 µs: …".
-void st_report_scale(const st_reported_result *result, st_text *out);
+// What makes times comparable, where that changes anything: "Times are those of the finals …; to what was timed in the
+// screen +432.0 ns is added …"; and why some stand before the winner all the same, where they do.
+void st_report_scale(const st_reported_problem *problem, int cache, st_text *out);
 // " in the screen (about 5.412 µs in the finals)": behind a time that is of another phase than the furthest; else nothing.
 void st_report_phase(const st_reported_time *time, const st_phase_scale *scale, st_text *out);
 // The worst level among the doubts.

@@ -47,6 +47,11 @@ static void write_median(json_out *to, const st_reported_candidate *c, int cache
     json_out_number(to, c->times[cache].median_ns);
 }
 
+static void write_comparable(json_out *to, const st_reported_candidate *c, int cache)
+{
+    json_out_number(to, c->times[cache].comparable_ns);
+}
+
 static void write_first(json_out *to, const st_reported_candidate *c, int cache)
 {
     json_out_number(to, c->times[cache].first_ns);
@@ -81,6 +86,7 @@ static const column facts[] = {{"id", write_id},
                                {"occupancy", write_occupancy},
                                {"compile_seconds", write_compile_seconds}};
 static const column times[] = {{"median_ns", write_median},
+                               {"comparable_ns", write_comparable},
                                {"first_ns", write_first},
                                {"first_after_ms", write_first_after},
                                {"phase", write_phase},

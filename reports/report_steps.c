@@ -340,8 +340,9 @@ static void weigh_pairs(const st_reported_session *session, const st_reported_pr
         if (sides[i].changed || !sides[i + 1].changed || sides[i].rest != sides[i + 1].rest ||
             !equal_but(session, before->values, after->values, (size_t)change->parameter))
             continue;
-        gains[change->pairs++] =
-            st_phase_ratio(&result->scale, &before->times[cache].phases, &after->times[cache].phases);
+        double gain = st_phase_ratio(&result->scale, &before->times[cache].phases, &after->times[cache].phases);
+        if (isfinite(gain))
+            gains[change->pairs++] = gain;
     }
     if (change->pairs)
         change->alone = (st_interval){st_minimum(gains, change->pairs), st_median(gains, change->pairs),

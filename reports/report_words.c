@@ -186,9 +186,29 @@ void st_report_limit(const st_reported_session *session, const st_reported_resul
 
 static const char *const in_phase[ST_PHASES] = {"the screen", "the first halving", "the later halvings", "the finals"};
 
-void st_report_scale(const st_reported_result *result, st_text *out)
+static void add_before_winner(const st_reported_problem *problem, int cache, st_text *out)
+{
+    const st_reported_result *result = &problem->results[cache];
+    size_t count = 0;
+    double most = 0;
+    for (size_t i = 0; i < problem->count && result->winner >= 0; i++) {
+        const st_reported_time *time = &problem->candidates[i].times[cache];
+        if (time->phase == 'f' || !(time->comparable_ns < result->winner_ns))
+            continue;
+        count++;
+        most = fmax(most, result->winner_ns / time->comparable_ns - 1);
+    }
+    if (!count)
+        return;
+    st_text_addf(out, "%s%zu that came to no final stand%s before the winner, by up to ", out->length ? " " : "", count,
+                 count == 1 ? "s" : "");
+    st_text_addf(out, "%.2g %%: an estimate out of few samples; the finals have the last word.", 100 * most);
+}
+
+void st_report_scale(const st_reported_problem *problem, int cache, st_text *out)
 {
     static const double tells = 0.002; // of the time of the fastest
+    const st_reported_result *result = &problem->results[cache];
     const st_phase_scale *scale = &result->scale;
     size_t told = 0;
     for (int phase = 0; phase < scale->to; phase++) {
@@ -196,14 +216,16 @@ void st_report_scale(const st_reported_result *result, st_text *out)
         if (!(fabs(longer) > tells * result->fastest_ns))
             continue;
         if (!told)
-            st_text_addf(out, "Times are those of %s, where candidates take turns", in_phase[scale->to]);
-        st_text_addf(out, "%s%s ", told ? ", of " : "; to those that come from ", in_phase[phase]);
+            st_text_addf(out, "Times are those of %s%s; to what was timed in ", in_phase[scale->to],
+                         scale->to == ST_PHASE_FINALS ? ", where candidates take turns" : "");
+        st_text_addf(out, "%s%s ", told ? ", in " : "", in_phase[phase]);
         st_text_add(out, longer < 0 ? "−" : "+");
         st_report_time(out, fabs(longer));
         told++;
     }
     if (told)
-        st_text_add(out, " is added, the median of what those took longer that were in both.");
+        st_text_add(out, " is added: the median of what those took longer that came on.");
+    add_before_winner(problem, cache, out);
 }
 
 void st_report_phase(const st_reported_time *time, const st_phase_scale *scale, st_text *out)

@@ -152,8 +152,8 @@ static const summary_candidate *best_so_far(const summary_problem *problem, int 
     const summary_candidate *best = NULL;
     for (size_t i = 0; i < problem->count; i++) {
         const summary_candidate *one = &problem->candidates[i];
-        if (strcmp(one->outcome, "correct") == 0 && !isnan(one->median_ns[cache]) &&
-            (!best || one->median_ns[cache] < best->median_ns[cache]))
+        if (strcmp(one->outcome, "correct") == 0 && !isnan(one->comparable_ns[cache]) &&
+            (!best || one->comparable_ns[cache] < best->comparable_ns[cache]))
             best = one;
     }
     return best;
@@ -271,7 +271,7 @@ static st_code add_table_row(const page *to, const summary_problem *problem, siz
     st_text_init(&time);
     bool correct = strcmp(candidate->outcome, "correct") == 0;
     if (correct)
-        st_report_time(&time, candidate->median_ns[to->cache]);
+        st_report_comparable(&time, candidate->median_ns[to->cache], candidate->comparable_ns[to->cache]);
     else
         st_text_add(&time, candidate->outcome);
     st_text_addf(words, "  %-12.*s ", value ? (int)length : 1, value ? value : "-");
@@ -302,8 +302,14 @@ static st_code add_table(const page *to, const summary_problem *problem, st_text
     st_text_addf(to->out, "\n  %-12.*s %10s  %4s  %6s  %s\n", (int)length, name, "time", "regs", "occup.",
                  "waits for");
     st_code code = ST_OK;
-    for (size_t i = 0; i < problem->count && code == ST_OK; i++)
+    bool shifted = false;
+    for (size_t i = 0; i < problem->count && code == ST_OK; i++) {
         code = add_table_row(to, problem, i, name, length, words, error);
+        shifted = shifted || st_report_is_shifted(problem->candidates[i].median_ns[to->cache],
+                                                  problem->candidates[i].comparable_ns[to->cache]);
+    }
+    if (shifted)
+        st_text_addf(to->out, "  %s\n", st_report_shifted);
     return code;
 }
 

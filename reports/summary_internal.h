@@ -28,7 +28,8 @@ typedef struct summary_candidate {
     char *detail;          // kept for the first one of each outcome of its problem, else NULL
     int registers;
     double occupancy;
-    double median_ns[SUMMARY_CACHES]; // NaN: not measured so
+    double median_ns[SUMMARY_CACHES];     // NaN: not measured so
+    double comparable_ns[SUMMARY_CACHES]; // on the scale of the finals (base/phases.h): what they are compared by
 } summary_candidate;
 
 typedef struct summary_result { // of one problem in one state of the cache

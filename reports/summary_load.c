@@ -149,6 +149,7 @@ static st_code take_candidate(void *context, const st_candidate_row *row, const 
                                 .registers = row->registers,
                                 .occupancy = row->occupancy,
                                 .median_ns = {NAN, NAN},
+                                .comparable_ns = {NAN, NAN},
                                 .configuration = st_strdup(configuration)};
     snprintf(made->id, sizeof made->id, "%s", row->id);
     snprintf(made->outcome, sizeof made->outcome, "%s", row->outcome);
@@ -263,6 +264,7 @@ static st_code take_answer(void *context, const st_answer *answer, st_error *err
     for (int cache = 0; cache < SUMMARY_CACHES && code == ST_OK; cache++)
         if (answer->cache && strcmp(answer->cache, summary_caches[cache]) == 0) {
             problem->candidates[found->candidate].median_ns[cache] = answer->median_ns;
+            problem->candidates[found->candidate].comparable_ns[cache] = answer->comparable_ns;
             code = take_result(&problem->results[cache], answer, (int)found->candidate, error);
         }
     return code;

@@ -52,7 +52,7 @@ static double weight_of(const summary_problem *problem, int cache, const char *n
     size_t count = 0;
     for (size_t i = 0; i < problem->count; i++) {
         size_t length;
-        double ns = problem->candidates[i].median_ns[cache];
+        double ns = problem->candidates[i].comparable_ns[cache];
         const char *value = st_report_value_of(problem->candidates[i].configuration, name, name_length, &length);
         if (!value || isnan(ns))
             continue;

@@ -237,7 +237,7 @@ static st_code fill_row(st_store *store, const looking *at, const tour_set *set,
 {
     const st_reported_problem *problem = &at->session->problems[set->problem];
     int candidate = set->candidates[value];
-    *out = (st_tour_row){.value = at->stop->values[value], .ns = NAN, .registers = -1};
+    *out = (st_tour_row){.value = at->stop->values[value], .ns = NAN, .median_ns = NAN, .registers = -1};
     st_view_init(&out->view);
     for (size_t c = 0; c < problem->count; c++)
         if (value_of(at, &problem->candidates[c]) == (int)value) {
@@ -254,6 +254,8 @@ static st_code fill_row(st_store *store, const looking *at, const tour_set *set,
         out->view.lines = NULL;
         out->view.line_count = 0;
         out->ns = time_of(of);
+        out->median_ns = of->times[ST_REPORT_COLD].median_ns;
+        out->view.ns = out->ns; // shares of the limit are compared, too
         out->registers = of->registers;
         out->configuration = st_strdup(of->configuration);
         snprintf(out->id, sizeof out->id, "%s", of->id);

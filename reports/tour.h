@@ -27,7 +27,8 @@ typedef struct st_tour_row {
     const char *value;    // of the stop
     char id[ST_HASH_TEXT];
     char *configuration;
-    double ns;            // NaN: none that was right was timed
+    double ns;            // on the scale of the finals (base/phases.h); NaN: none that was right was timed
+    double median_ns;     // as measured
     size_t tried, wrong;  // candidates with this value; those that gave a wrong result
     st_profile_view view; // without lines
     int registers;        // -1 unknown

@@ -256,9 +256,9 @@ static json_t *stalls_json(const st_profile_view *view)
 
 static json_t *row_json(const st_tour_row *row)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "value", row->value, "candidate",
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "value", row->value, "candidate",
                      st_json_text_or_null(row->id), "configuration", st_json_text_or_null(row->configuration),
-                     "median_ns", st_json_number(row->ns), "tried", (json_int_t)row->tried, "wrong",
+                     "median_ns", st_json_number(row->median_ns), "comparable_ns", st_json_number(row->ns), "tried", (json_int_t)row->tried, "wrong",
                      (json_int_t)row->wrong, "registers", st_json_known_or_null(row->registers), "issue_active",
                      st_json_number(value(row, "issue_active")), "latency_cycles",
                      st_json_number(value(row, "latency")), "share_of_limit",

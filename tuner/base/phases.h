@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times that were taken in different phases of a session, on one scale. In the screen a candidate has its samples in a
-// row; in halving and finals it takes turns with others, so each launch finds the caches of instructions cold and takes
-// longer, by an amount that is about the same for all kernels of a problem. The fastest alone come into later phases: as
-// they are, their times would stand behind those of candidates that lost to them.
+// Times that were taken in different phases of a session, on one scale. In the screen a candidate is timed right after it
+// was verified, in halving after others, in the finals by turns with them: a launch then finds less of its code in the
+// caches and takes longer, by an amount that is about the same for all kernels of a problem. The fastest alone come into
+// later phases: as they are, their times would stand behind those of candidates that lost to them.
 //
 // Promise: of two times that were taken in one phase the difference stays; a time of the furthest phase stays as it is.
-// Of the recorded H200 sessions (218 problems and states of the cache) no winner stands behind a candidate that was left
-// out before the finals; as measured in their last phase 678 did, in their first 359.
+// In the recorded H200 sessions (234 problems and states of the cache) 1195 candidates that were left out before the finals
+// stand before the winner as they were measured last, by up to 3.1 %, and 396 as they were measured first, by up to 9.2 %;
+// on one scale 15 do, all of one problem and by less than 0.05 %.
 #ifndef SIMTUNE_BASE_PHASES_H
 #define SIMTUNE_BASE_PHASES_H
 

@@ -193,6 +193,7 @@ static bool put_numbers(json_t *object, const st_answer *answer)
         const char *key;
         double value;
     } reals[] = {{"median_ns", answer->median_ns},
+                 {"comparable_ns", answer->comparable_ns},
                  {"default_ns", answer->default_ns},
                  {"bytes", answer->bytes},
                  {"bytes_per_second", answer->bytes / answer->median_ns * 1e9},

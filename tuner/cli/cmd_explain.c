@@ -279,7 +279,7 @@ static st_code candidate_by_config(const st_reported_session *session, const st_
         return st_fail_memory(error, "looking for a candidate");
     st_code code = read_config(session, words, wanted, error);
     for (size_t c = 0; c < problem->count && code == ST_OK; c++) {
-        double ns = problem->candidates[c].times[cache].median_ns;
+        double ns = problem->candidates[c].times[cache].comparable_ns;
         if (!fits(session, &problem->candidates[c], wanted) || !(*out < 0 || ns < least))
             continue;
         least = isnan(ns) ? INFINITY : ns;

@@ -199,6 +199,8 @@ static st_code ask(st_cli *cli, st_store *store, st_query *query, st_query_forma
                            : st_fail_memory(error, "asking the store");
     if (code == ST_OK && format == ST_PRINT_JSON)
         code = print_json_rows(cli, to.rows, error);
+    if (code == ST_OK && to.shifted)
+        st_cli_tell(cli, cli->out, "\n%s; rows stand by it\n", st_report_shifted);
     if (code == ST_OK && format == ST_PRINT_CSV && !to.count)
         st_query_csv_head(&to, NULL);
     if (code == ST_OK && !to.count)

@@ -14,6 +14,7 @@ typedef struct st_query_printing {
     const st_query *query;
     st_query_format format;
     size_t count;
+    bool shifted; // a row of the table was: the note at its end says what "≈" is
     char device[256], problem[320], group[256]; // of the last row, to print each once
     json_t *rows;
     st_text text, cell, words; // of the row at hand; kept, since a table may have ten thousand
@@ -24,6 +25,8 @@ st_answer_callback st_query_print_time, st_query_print_failure; // a table
 st_answer_callback st_query_print_csv, st_query_print_markdown, st_query_keep_json;
 void st_query_csv_head(st_query_printing *to, const st_answer *first); // NULL: there is no row
 
+// Whether its time is of another phase than the furthest, so that it is not the one that rows are ordered by.
+bool st_query_is_shifted(const st_answer *row);
 // One cell, for every command that prints CSV.
 void st_csv_add(st_text *text, const char *value, size_t length);
 // "0.46", "96", "crash", "-": the value as people read it.

@@ -15,7 +15,8 @@ static const char *const columns[] = {
     "family",      "problem",       "type",        "operation",    "n",             "device",
     "device_uuid", "backend",       "cc",          "sm_count",     "driver",        "driver_cuda",
     "compiler",    "tool",          "template_hash", "session",    "candidate",     "configuration",
-    "outcome",     "cache",         "phase",       "median_ns",    "default_ns",    "samples",       "bytes",
+    "outcome",     "cache",         "phase",       "median_ns",    "comparable_ns", "default_ns",    "samples",
+    "bytes",
     "bytes_per_second", "read_bytes_per_second", "speedup", "speedup_low", "speedup_high", "tied",
     "winner",      "default",       "registers",   "local_bytes",  "static_smem_bytes",
     "dynamic_smem_bytes", "blocks_per_sm", "occupancy", "deterministic", "taken_ms", "shipped", "detail", "repro"};
@@ -190,6 +191,11 @@ st_code st_query_print_markdown(void *context, const st_answer *row, st_error *e
     cell(&text, row->cache);
     st_text_add(&text, "| ");
     st_report_time(&text, row->median_ns);
+    if (st_query_is_shifted(row)) {
+        st_text_addf(&text, " (%s, ≈ ", row->phase);
+        st_report_time(&text, row->comparable_ns);
+        st_text_add(&text, ")");
+    }
     st_text_add(&text, " | ");
     st_report_speed(&text, row->bytes / row->median_ns);
     st_text_add(&text, " | ");

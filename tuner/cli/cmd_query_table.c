@@ -111,6 +111,21 @@ static void add_standing(const st_answer *row, st_text *text)
         st_text_add(text, "the default");
 }
 
+bool st_query_is_shifted(const st_answer *row)
+{
+    return row->phase[0] && st_report_is_shifted(row->median_ns, row->comparable_ns);
+}
+
+// "screen; ≈ 5.412 µs": a time that is of another phase, and what it is on the scale that rows are ordered by.
+static void add_shift(st_query_printing *to, const st_answer *row)
+{
+    if (!st_query_is_shifted(row))
+        return;
+    st_text_addf(&to->cell, "%s; ≈ ", row->is_default ? "" : row->phase);
+    st_report_time(&to->cell, row->comparable_ns);
+    to->shifted = true;
+}
+
 static void add_cell(st_query_printing *to, void (*add)(st_text *, double), double value, int width)
 {
     st_text_clear(&to->cell);
@@ -186,6 +201,7 @@ st_code st_query_print_time(void *context, const st_answer *row, st_error *error
     add_cell(to, st_report_share, speed / row->read_gbs, 9);
     st_text_clear(&to->cell);
     add_standing(row, &to->cell);
+    add_shift(to, row);
     st_text_add(&to->text, "  ");
     st_report_left(&to->text, st_text_string(&to->cell), 23);
     st_text_addf(&to->text, " %.12s\n", row->candidate_id);

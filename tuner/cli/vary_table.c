@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Invariants: 1. every figure comes from stored rows; 2. values stand in the order of the template; 3. unknown
-// is "-", never 0.
+// is "-", never 0; 4. times of one table are on one scale (base/phases.h).
 #include "tuner/cli/vary_table.h"
 
 #include "cupti/counters.h"
@@ -14,7 +14,8 @@
 typedef struct timed {
     char *problem;
     st_config config;
-    double ns, occupancy; // occupancy NaN unknown
+    double ns, occupancy; // ns on the scale of the finals; occupancy NaN unknown
+    double median_ns;     // as measured
     int registers;        // -1 unknown
     char id[ST_HASH_TEXT];
 } timed;
@@ -30,8 +31,8 @@ typedef struct table {
 static st_code take(void *context, const st_answer *answer, st_error *error)
 {
     table *all = context;
-    timed made = {.ns = answer->median_ns, .occupancy = answer->occupancy, .registers = answer->registers};
-    bool usable = strcmp(answer->outcome, "correct") == 0 && !isnan(answer->median_ns) &&
+    timed made = {.ns = answer->comparable_ns, .median_ns = answer->median_ns, .occupancy = answer->occupancy, .registers = answer->registers};
+    bool usable = strcmp(answer->outcome, "correct") == 0 && !isnan(answer->comparable_ns) &&
                   st_config_parse(all->tmpl, answer->configuration, &made.config, NULL) == ST_OK;
     if (!usable)
         return ST_OK;
@@ -91,7 +92,7 @@ static st_code add_row(const table *all, const char *value, const timed *row, st
 {
     st_text time;
     st_text_init(&time);
-    st_report_time(&time, row->ns);
+    st_report_comparable(&time, row->median_ns, row->ns);
     st_text_add(all->out, "  ");
     st_report_left(all->out, value, 12);
     st_text_add(all->out, " ");
@@ -120,6 +121,7 @@ static st_code add_table(const table *all, int parameter, size_t first, size_t e
     st_text_addf(all->out, ": the best with each %s\n  %-12s %10s  %4s  %6s  %s\n", of->name, of->name, "time",
                  "regs", "occup.", "waits for");
     st_code code = ST_OK;
+    bool shifted = false;
     for (size_t v = 0; v < of->value_count && code == ST_OK; v++) {
         const timed *best = NULL;
         for (size_t i = first; i < end; i++)
@@ -129,11 +131,14 @@ static st_code add_table(const table *all, int parameter, size_t first, size_t e
         st_text value;
         st_text_init(&value);
         st_parameter_value_text(all->tmpl, parameter, of->values[v].number, &value);
+        shifted = shifted || (best && st_report_is_shifted(best->median_ns, best->ns));
         if (best) // a value that --set or a `where` excludes is no row
             code = add_row(all, st_text_string(&value), best, error);
         all->out->failed = all->out->failed || value.failed;
         st_text_release(&value);
     }
+    if (shifted)
+        st_text_addf(all->out, "  %s\n", st_report_shifted);
     return code;
 }
 

@@ -333,6 +333,53 @@ static void samples_of_one_final_come_together(void **state)
     st_store_close(to.store);
 }
 
+static void taken(const made *to, int64_t candidate, const char *phase, int round, double ns)
+{
+    st_error error = {0};
+    const double samples[] = {ns, ns + 1, ns + 2};
+    st_measurement_row row = some_measurement(candidate, phase, round, "warm", samples, 3);
+    assert_ok(st_store_measurement(to->store, &row, &error), error);
+}
+
+static void expect_shared(const made *to, int64_t one, int64_t other, const char *phase, double ns_a, double ns_b)
+{
+    st_error error = {0};
+    st_standing a = {0}, b = {0};
+    bool shared = !phase;
+    assert_ok(st_store_standing_shared(to->store, one, other, "warm", &a, &b, &shared, &error), error);
+    assert_int_equal(shared, phase != NULL);
+    if (phase) {
+        assert_string_equal(a.phase, phase);
+        assert_string_equal(b.phase, phase);
+        assert_true(a.median_ns == ns_a && b.median_ns == ns_b);
+    }
+    st_standing_release(&a);
+    st_standing_release(&b);
+}
+
+// Of sessions and phases of all kinds: the furthest that both came to, and of it what is most alike.
+static void samples_of_one_phase_are_compared(void **state)
+{
+    (void)state;
+    made to = make(":memory:");
+    int64_t one = to.winners[0], other = to.winners[1];
+    expect_shared(&to, one, other, NULL, 0, 0);
+    taken(&to, one, "screen", 0, 100);
+    taken(&to, one, "halving", 1, 110);
+    taken(&to, one, "halving", 2, 112);
+    taken(&to, one, "finals", 0, 105);
+    expect_shared(&to, one, other, NULL, 0, 0); // never measured in this state
+    taken(&to, other, "screen", 0, 101);
+    expect_shared(&to, one, other, "screen", 100, 101);
+    expect_shared(&to, other, one, "screen", 101, 100);
+    taken(&to, other, "halving", 1, 111);
+    expect_shared(&to, one, other, "halving", 110, 111); // the first round of both, not the last of one
+    taken(&to, other, "finals", 3, 106);
+    taken(&to, one, "finals", 1, 104);
+    expect_shared(&to, one, other, "finals", 104, 106); // finals are alike: the last
+    st_store_close(to.store);
+}
+
 // --- baselines ---------------------------------------------------------------------------------------------------------
 
 typedef struct marks {
@@ -589,6 +636,7 @@ static void plans_use_indexes(void **state)
         }
         assert_plan(to.store, st_compare_standing_sql, false);
         assert_plan(to.store, st_compare_round_sql, false);
+        assert_plan(to.store, st_compare_shared_phase_sql, false);
         assert_plan(to.store, st_compare_common_round_sql, false);
         assert_plan(to.store, st_compare_lost_sql, false);
         st_text sql;
@@ -636,6 +684,12 @@ static st_code use_all(const made *to, const char *id, st_error *error)
         code = st_store_lost(to->store, to->keys[0], problem, &flag, error);
     if (code == ST_OK)
         code = st_store_standing_pair(to->store, to->winners[0], standard, "cold", &a, &b, &flag, error);
+    if (code == ST_OK && flag) {
+        st_standing_release(&a);
+        st_standing_release(&b);
+    }
+    if (code == ST_OK)
+        code = st_store_standing_shared(to->store, to->winners[0], standard, "cold", &a, &b, &flag, error);
     if (code == ST_OK && flag) {
         st_standing_release(&a);
         st_standing_release(&b);
@@ -708,7 +762,7 @@ int main(void)
         cmocka_unit_test(running_sessions_are_compared_only_by_name),
         cmocka_unit_test(a_candidate_is_a_side_in_each_state_of_the_cache),
         cmocka_unit_test(a_problem_is_lost_when_nothing_valid_was_left),
-        cmocka_unit_test(samples_of_one_final_come_together),
+        cmocka_unit_test(samples_of_one_final_come_together), cmocka_unit_test(samples_of_one_phase_are_compared),
         cmocka_unit_test(of_several_baselines_the_last_mark_counts),
         cmocka_unit_test(what_cannot_be_a_baseline_is_refused),
         cmocka_unit_test(a_running_session_is_no_baseline_yet),

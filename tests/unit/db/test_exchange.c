@@ -396,6 +396,45 @@ static void test_round_trip(void **state)
     st_store_close(from);
 }
 
+// Readers rank by the reported time: that of a survivor does not stand behind what was only screened, and lost. Samples
+// go out as they were taken.
+static void test_one_scale(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    st_session_row session;
+    st_store *from = open_store(":memory:", ST_STORE_WRITE);
+    int64_t problem, best, loser;
+    const double finals[] = {540, 540, 540};
+    assert_ok(add_session(from, "reduce", "GPU-1", "580", &session, &error), error);
+    assert_ok(add_candidate(from, &session, 1024, "BLOCK=1", 500, &problem, &best, &error), error);
+    assert_ok(add_candidate(from, &session, 1024, "BLOCK=2", 510, &problem, &loser, &error), error);
+    st_measurement_row m = some_measurement(best, "finals", 0, "cold", finals, 3);
+    assert_ok(st_store_measurement(from, &m, &error), error);
+    number(from, "UPDATE measurement SET samples = (SELECT samples FROM measurement WHERE phase = 'finals')"
+                 " WHERE median_ns = 510 RETURNING 1"); // any whose mean is told easily: 540
+    assert_ok(st_store_session_end(from, session.key, ST_SESSION_FINISHED, NULL, &error), error);
+    const st_exchange_form forms[] = {ST_FORM_T4, ST_FORM_KERNEL_TUNER};
+    for (size_t i = 0; i < 2; i++) {
+        const st_export_wish wish = {.n = -1};
+        st_exported done;
+        assert_ok(st_exchange_export(from, &wish, forms[i], in_folder("scale.json"), &done, &error), error);
+        st_store *to = open_store(":memory:", ST_STORE_WRITE);
+        take(to, in_folder("scale.json"));
+        static const char reported[] = "SELECT value FROM simtune_counters k JOIN simtune_candidates c USING (candidate_key)"
+                                       " WHERE k.name = 'reported.mean_ns' AND c.configuration = 'BLOCK=%d'";
+        for (int block = 1; block <= 2; block++) {
+            char sql[200];
+            snprintf(sql, sizeof sql, reported, block);
+            assert_true(fabs(real(to, sql) - (block == 1 ? 540 : 580)) < 1e-6);
+        }
+        assert_true(fabs(real(to, "SELECT max(median_ns) FROM simtune_results") - 540) < 1e-6);
+        st_store_close(to);
+    }
+    assert_null(from->scales);
+    st_store_close(from);
+}
+
 // Samples are the same doubles, or their neighbours.
 static void test_samples_survive(void **state)
 {
@@ -742,7 +781,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cache_file), cmocka_unit_test(test_t4), cmocka_unit_test(test_entries),
         cmocka_unit_test(test_repeated), cmocka_unit_test(test_units), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_damaged_gzip), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_samples_survive),
+        cmocka_unit_test(test_damaged_gzip), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_one_scale), cmocka_unit_test(test_samples_survive),
         cmocka_unit_test(test_imported_goes_out_again), cmocka_unit_test(test_what_goes_out), cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_names), cmocka_unit_test(test_dates), cmocka_unit_test(test_values), cmocka_unit_test(test_faults_of_import),
         cmocka_unit_test(test_faults_of_export),

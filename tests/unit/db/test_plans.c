@@ -51,6 +51,7 @@ static void one_candidate_is_found_by_keys(void **state)
     (void)state;
     const char *const questions[] = {
         st_answer_of_sql,
+        st_query_scale_sql,
         st_candidates_of_session_sql,
         st_measurements_of_sql,
         st_counters_of_sql,
@@ -74,6 +75,7 @@ static void one_candidate_is_found_by_keys(void **state)
     };
     st_store *store = generated("keys.db", 2000);
     for (int analyzed = 0; analyzed < 2; analyzed++) {
+        assert_int_equal(st_query_functions(store, NULL), ST_OK);
         for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
             assert_searches(store, questions[i]);
         assert_int_equal(sqlite3_exec(store->db, "ANALYZE", NULL, NULL, NULL), SQLITE_OK);

@@ -171,6 +171,31 @@ static void two_levels_are_not_a_change(void **state)
     assert_true(wrong <= 20);
 }
 
+static void ids_of(const made *to, const int64_t keys[2], char ids[2][ST_HASH_TEXT])
+{
+    for (int i = 0; i < 2; i++) {
+        sqlite3_stmt *statement;
+        sqlite3_prepare_v2(to->store->db, "SELECT candidate_id FROM candidate WHERE candidate_key = ?", -1, &statement,
+                           NULL);
+        sqlite3_bind_int64(statement, 1, keys[i]);
+        sqlite3_step(statement);
+        snprintf(ids[i], ST_HASH_TEXT, "%s", (const char *)sqlite3_column_text(statement, 0));
+        sqlite3_finalize(statement);
+    }
+}
+
+static st_comparison compare_candidates(const made *to, char ids[2][ST_HASH_TEXT])
+{
+    st_error error = {0};
+    st_comparison result;
+    const st_compare_filter any = {.n = -1};
+    st_comparison_init(&result, NULL);
+    for (int i = 0; i < 2; i++)
+        assert_ok(st_comparison_add(&result, to->store, i, ST_SIDE_CANDIDATE, ids[i], &any, &error), error);
+    assert_ok(st_comparison_judge(&result, to->store, &error), error);
+    return result;
+}
+
 // A drift that both see cancels in pairs, and would hide the gap otherwise.
 static void samples_by_turns_are_paired(void **state)
 {
@@ -189,23 +214,11 @@ static void samples_by_turns_are_paired(void **state)
     assert_ok(st_store_measurement(to.store, &row, &error), error);
     row = some_measurement(standard, "finals", 1, "cold", a, 60);
     assert_ok(st_store_measurement(to.store, &row, &error), error);
-    char ids[2][ST_HASH_TEXT];
     const int64_t keys[] = {standard, problem.winner_key};
-    for (int i = 0; i < 2; i++) {
-        sqlite3_stmt *statement;
-        sqlite3_prepare_v2(to.store->db, "SELECT candidate_id FROM candidate WHERE candidate_key = ?", -1, &statement,
-                           NULL);
-        sqlite3_bind_int64(statement, 1, keys[i]);
-        sqlite3_step(statement);
-        snprintf(ids[i], ST_HASH_TEXT, "%s", (const char *)sqlite3_column_text(statement, 0));
-        sqlite3_finalize(statement);
-    }
-    st_comparison result;
+    char ids[2][ST_HASH_TEXT];
+    ids_of(&to, keys, ids);
+    st_comparison result = compare_candidates(&to, ids);
     const st_compare_filter any = {.n = -1};
-    st_comparison_init(&result, NULL);
-    for (int i = 0; i < 2; i++)
-        assert_ok(st_comparison_add(&result, to.store, i, ST_SIDE_CANDIDATE, ids[i], &any, &error), error);
-    assert_ok(st_comparison_judge(&result, to.store, &error), error);
     assert_int_equal(result.count, 1);
     const st_compare_pair *pair = &result.pairs[0];
     assert_true(pair->paired && pair->threshold == st_compare_usual_rules.within);
@@ -219,6 +232,56 @@ static void samples_by_turns_are_paired(void **state)
         assert_ok(st_comparison_add(&result, to.store, i, ST_SIDE_CANDIDATE, ids[0], &any, &error), error);
     assert_ok(st_comparison_judge(&result, to.store, &error), error);
     assert_int_equal(result.pairs[0].change, ST_CHANGE_SAME);
+    st_comparison_release(&result);
+    st_store_close(to.store);
+}
+
+static void measured(const made *to, int64_t candidate, const char *phase, double ns, size_t count)
+{
+    st_error error = {0};
+    double samples[60];
+    for (size_t i = 0; i < count; i++)
+        samples[i] = ns + (double)(i % 3);
+    st_measurement_row row = some_measurement(candidate, phase, 0, "cold", samples, count);
+    row.median_ns = ns + 1;
+    assert_ok(st_store_measurement(to->store, &row, &error), error);
+}
+
+// The survivor takes longer in the finals than what was only screened took there; in the screen it was the faster.
+static void phases_are_not_set_against_each_other(void **state)
+{
+    (void)state;
+    st_error error = {0};
+    made to = {.store = open_store(":memory:", ST_STORE_WRITE)};
+    history_problem problem = {.n = 1024, .ns = 5400, .scatter = 0, .seed = 1};
+    history_session session = {.ended_ms = 1780000000000};
+    int64_t loser;
+    assert_ok(history_begin(to.store, &session, &error), error);
+    assert_ok(history_add(&session, &problem, &error), error);
+    assert_ok(history_candidate(&session, number(to.store, "SELECT problem_key FROM problem"), "BLOCK=77", "correct",
+                                &loser, &error), error);
+    assert_ok(history_end(&session, &error), error);
+    measured(&to, loser, "screen", 5200, 12);
+    const int64_t keys[] = {problem.winner_key, loser};
+    char ids[2][ST_HASH_TEXT];
+    ids_of(&to, keys, ids);
+    st_comparison result = compare_candidates(&to, ids);
+    assert_int_equal(result.count, 1);
+    assert_int_equal(result.pairs[0].change, ST_CHANGE_UNKNOWN); // not "better"
+    assert_string_equal(result.pairs[0].reason, "they were never timed in the same phase, and phases are not alike");
+    assert_true(isnan(result.pairs[0].ratio.centre));
+    st_comparison_release(&result);
+    measured(&to, problem.winner_key, "screen", 5000, 12);
+    result = compare_candidates(&to, ids);
+    assert_int_equal(result.pairs[0].change, ST_CHANGE_WORSE);
+    assert_true(result.pairs[0].a_ns == 5001 && result.pairs[0].b_ns == 5201);
+    st_comparison_release(&result);
+    sqlite3_exec(to.store->db, "DELETE FROM measurement WHERE phase = 'screen'", NULL, NULL, NULL);
+    measured(&to, loser, "screen", 5200, 4);
+    measured(&to, problem.winner_key, "screen", 5000, 4);
+    result = compare_candidates(&to, ids);
+    assert_string_equal(result.pairs[0].reason, "there are fewer than 6 samples on a side");
+    assert_true(result.pairs[0].ratio.centre > 1.03 && result.pairs[0].b_ns == 5201);
     st_comparison_release(&result);
     st_store_close(to.store);
 }
@@ -655,6 +718,7 @@ int main(void)
         cmocka_unit_test(same_distributions_are_rarely_a_change),
         cmocka_unit_test(two_levels_are_not_a_change),
         cmocka_unit_test(samples_by_turns_are_paired),
+        cmocka_unit_test(phases_are_not_set_against_each_other),
         cmocka_unit_test(ticks_raise_the_threshold_of_short_kernels),
         cmocka_unit_test(what_one_side_has_is_listed_and_what_was_lost_is_worse),
         cmocka_unit_test(drivers_are_compared_device_by_device),
