@@ -97,7 +97,7 @@ typedef struct st_baseline_row {
     const char *newest_session;  // the newest finished session of the same family and device
 } st_baseline_row;
 typedef st_code st_baseline_callback(void *context, const st_baseline_row *row, st_error *error);
-// Marks a session; again: the note and the time are replaced. ST_USAGE when it runs or has no winner.
+// Marks a session; again: the note and the time are replaced. ST_USAGE when it runs, has no winner or is a prediction.
 st_code st_store_baseline(st_store *store, int64_t session_key, const char *note, st_error *error);
 // ST_NOTHING when it is none. Acknowledgements stay.
 st_code st_store_baseline_forget(st_store *store, int64_t session_key, st_error *error);

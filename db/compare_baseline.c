@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines and acknowledgements. Invariants: 1. a baseline is a session that ended and has a winner; 2. of several
+// Baselines and acknowledgements. Invariants: 1. a baseline is a session that ended, has a winner and was measured; 2. of several
 // baselines of a family and device the one marked last counts; 3. an acknowledgement names the baseline that it was
 // made against, and outlives the mark.
 #include "db/compare_internal.h"
@@ -16,10 +16,12 @@ static st_code check_session(st_store *store, int64_t session_key, st_error *err
     st_statement statement;
     bool row = false;
     char id[ST_HASH_TEXT] = "";
-    bool ended = false, won = false;
+    bool ended = false, won = false, predicted = false;
     st_code code = st_statement_open(store, &statement,
                                      "SELECT session_id, status <> 'running',"
-                                     " EXISTS (SELECT 1 FROM winner w WHERE w.session_key = s.session_key)"
+                                     " EXISTS (SELECT 1 FROM winner w WHERE w.session_key = s.session_key),"
+                                     " EXISTS (SELECT 1 FROM device d WHERE d.device_key = s.device_key"
+                                     "  AND d.backend = '" ST_PREDICTED_BACKEND "')"
                                      " FROM session s WHERE session_key = ?",
                                      "marking a baseline", error);
     if (code != ST_OK)
@@ -30,6 +32,7 @@ static st_code check_session(st_store *store, int64_t session_key, st_error *err
         st_column_copy(&statement, 0, id, sizeof id);
         ended = st_column_int(&statement, 1) == 1;
         won = st_column_int(&statement, 2) == 1;
+        predicted = st_column_int(&statement, 3) == 1;
     }
     st_statement_close(&statement);
     if (code == ST_OK && !row)
@@ -43,7 +46,10 @@ static st_code check_session(st_store *store, int64_t session_key, st_error *err
                               "session %.12s is still running", id)
                     : st_fail(error, ST_USAGE, "give its command again: it goes on where it stopped; or mark another one",
                               "session %.12s was cut off before its end", id);
-    if (code == ST_OK && !won)
+    if (code == ST_OK && predicted)
+        code = st_fail(error, ST_USAGE, "mark one that was measured: simtune db info lists them",
+                       "session %.12s is a prediction, which nobody measured", id);
+    else if (code == ST_OK && !won)
         code = st_fail(error, ST_USAGE, "mark another one: simtune db info lists them",
                        "session %.12s has no winner to compare with", id);
     return code;

@@ -85,6 +85,30 @@ double st_import_real_or_unknown(st_import *in, const char *name)
     return number;
 }
 
+int64_t st_import_int_within(st_import *in, const char *name, st_field_need need, int64_t low, int64_t high)
+{
+    int64_t value = st_import_int_or_unknown(in, name);
+    if (in->code != ST_OK)
+        return -1;
+    if (!st_import_is_given(in, name)) {
+        if (need == ST_FIELD_REQUIRED)
+            wrong(in, name, "a whole number");
+        return -1;
+    }
+    if (value < low || value > high)
+        in->code = st_fail(in->error, ST_FAILED, NULL, "\"%s\" is %lld; allowed is a whole number from %lld to %lld", name,
+                           (long long)value, (long long)low, (long long)high);
+    return in->code == ST_OK ? value : -1;
+}
+
+double st_import_real_within(st_import *in, const char *name, double low, double high)
+{
+    double value = st_import_real_or_unknown(in, name);
+    if (in->code == ST_OK && (value < low || value > high))
+        in->code = st_fail(in->error, ST_FAILED, NULL, "\"%s\" is %g; allowed is a number from %g to %g", name, value, low, high);
+    return value;
+}
+
 // A text that must fit an array of a struct.
 void st_import_copy_text(st_import *in, const char *name, bool required, char *out, size_t capacity)
 {

@@ -125,6 +125,8 @@ st_code st_history_import(st_store *store, const char *path, bool shipped, size_
     if (code == ST_OK) {
         st_store_whole_begin(store);
         code = import_file(&in, file, in.error);
+        if (code == ST_OK)
+            code = st_history_check_end(path, in.error);
         st_store_whole_end(store);
         code = st_store_finish(store, code, error);
     }

@@ -119,6 +119,10 @@ const char *st_import_text_or_empty(st_import *in, const char *name);
 int64_t st_import_int_or_unknown(st_import *in, const char *name);
 int st_import_small_or_unknown(st_import *in, const char *name);
 double st_import_real_or_unknown(st_import *in, const char *name);
+// What is given must lie within; a required one must be given. -1 and NaN only where it is not.
+typedef enum st_field_need { ST_FIELD_OPTIONAL, ST_FIELD_REQUIRED } st_field_need;
+int64_t st_import_int_within(st_import *in, const char *name, st_field_need need, int64_t low, int64_t high);
+double st_import_real_within(st_import *in, const char *name, double low, double high);
 void st_import_copy_text(st_import *in, const char *name, bool required, char *out, size_t capacity);
 char *st_import_json_or_null(st_import *in, const char *name); // st_free
 // A list or an object. NULL after a failure.
@@ -132,5 +136,23 @@ int64_t st_import_problem_key(st_import *in, const char *text);
 int64_t st_import_candidate_key(st_import *in, const char *configuration);
 // Found or made. `guess`: its place in the profile.
 int64_t st_import_metric_key(st_import *in, const char *name, size_t guess);
+
+// --- history_check.c ---------------------------------------------------------------------------------------
+#define ST_CC_LEAST 20 // 10 * major + minor of the oldest device that had caches
+#define ST_CC_MOST 999
+#define ST_TIME_MOST_MS INT64_C(253402300799999) // the end of the year 9999
+// Each does nothing after a failure.
+void st_import_check_filled(st_import *in, const char *name, const char *text);
+void st_import_check_id(st_import *in, const char *name, const char *text);
+void st_import_check_word(st_import *in, const char *name, const char *text, const char *const *allowed); // NULL ends them
+void st_import_check_times(st_import *in, const char *status, int64_t started, int64_t finished);
+void st_import_check_texts(st_import *in); // of a template, by the names of its files
+void st_import_check_configuration(st_import *in, const char *text);
+void st_import_check_samples(st_import *in, const st_measurement_row *row, bool thinned);
+void st_import_check_speedup(st_import *in, const st_winner_row *row);
+// `sql` counts, of a key and a text, what must be there; `otherwise` is told, with the text behind it.
+void st_import_check_holds(st_import *in, const char *sql, int64_t key, const char *text, const char *otherwise);
+// Nothing may stand behind the last member of a gzip file, which zlib's reader passes over.
+st_code st_history_check_end(const char *path, st_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a history file, as they are read. Invariants: 1. nothing in the file is trusted: presence
-// and type are checked here, ranges and references by the schema; 2. a row that is there, by stable id, is
+// The rows of a history file, as they are read. Invariants: 1. nothing in the file is trusted: presence, type and
+// range are checked before anything is bound, so that messages name the field and not SQL's constraint; 2. a row that is there, by stable id, is
 // left as it is; 3. after the first failure (in->code) nothing more is read or written.
 #include "db/history_internal.h"
 
@@ -13,16 +13,20 @@
 // --- rows --------------------------------------------------------------------------------------------------
 static void import_device(st_import *in)
 {
-    st_device_row row = {.cc = st_import_small_or_unknown(in, "cc"),
-                         .sm_count = st_import_small_or_unknown(in, "sm_count"),
-                         .memory_bytes = st_import_int_or_unknown(in, "memory_bytes"),
-                         .l2_bytes = st_import_int_or_unknown(in, "l2_bytes"),
-                         .read_gbs = st_import_real_or_unknown(in, "read_gbs"),
-                         .copy_gbs = st_import_real_or_unknown(in, "copy_gbs")};
+    st_device_row row = {.cc = (int)st_import_int_within(in, "cc", ST_FIELD_OPTIONAL, ST_CC_LEAST, ST_CC_MOST),
+                         .sm_count = (int)st_import_int_within(in, "sm_count", ST_FIELD_OPTIONAL, 1, 999999),
+                         .memory_bytes = st_import_int_within(in, "memory_bytes", ST_FIELD_OPTIONAL, 1, INT64_MAX),
+                         .l2_bytes = st_import_int_within(in, "l2_bytes", ST_FIELD_OPTIONAL, 0, INT64_MAX),
+                         .read_gbs = st_import_real_within(in, "read_gbs", 1e-9, 1e9),
+                         .copy_gbs = st_import_real_within(in, "copy_gbs", 1e-9, 1e9)};
     st_import_copy_text(in, "uuid", true, row.uuid, sizeof row.uuid);
     st_import_copy_text(in, "name", true, row.name, sizeof row.name);
     st_import_copy_text(in, "backend", true, row.backend, sizeof row.backend);
     st_import_copy_text(in, "pci", false, row.pci, sizeof row.pci);
+    st_import_check_filled(in, "uuid", row.uuid);
+    st_import_check_filled(in, "backend", row.backend);
+    if (st_import_is_given(in, "facts"))
+        st_import_members_of(in, "facts", ST_VALUE_OBJECT);
     row.facts_json = st_import_json_or_null(in, "facts");
     int64_t key;
     if (in->code == ST_OK)
@@ -46,6 +50,9 @@ static void import_template(st_import *in)
     const char *family = st_import_text_of(in, "family"), *hash = st_import_text_of(in, "hash");
     char *texts = st_import_json_or_null(in, "texts");
     int64_t key;
+    st_import_check_filled(in, "family", family);
+    st_import_check_filled(in, "hash", hash);
+    st_import_check_texts(in);
     if (in->code == ST_OK)
         in->code = st_store_template(in->store, family, hash, texts, &key, in->error);
     st_free(texts);
@@ -55,18 +62,33 @@ static void import_problem(st_import *in)
 {
     const char *family = st_import_text_of(in, "family"), *text = st_import_text_of(in, "text");
     const char *type = st_import_text_or_empty(in, "type"), *operation = st_import_text_or_empty(in, "operation");
-    int64_t n = st_import_int_or_unknown(in, "n"), key;
+    int64_t n = st_import_int_within(in, "n", ST_FIELD_OPTIONAL, 0, INT64_MAX), key;
+    st_import_check_filled(in, "family", family);
     if (in->code == ST_OK)
         in->code = st_store_problem(in->store, family, text, type, operation, n, &key, in->error);
 }
+
+// As the schema has them.
+static const char *const statuses[] = {"running", "finished", "interrupted", NULL};
+static const char *const phases[] = {"screen", "halving", "finals", NULL};
+static const char *const caches[] = {"cold", "warm", NULL};
+static const char *const kinds_of_profile[] = {"pc", "range", NULL};
+static const char *const outcomes[] = {"correct", "wrong",   "race",       "compile", "launch",
+                                       "crash",   "timeout", "constraint", "skipped", NULL};
 
 static void insert_session(st_import *in, int64_t device, int64_t toolchain, int64_t template_key)
 {
     const char *const texts[] = {st_import_text_of(in, "id"), st_import_text_of(in, "resume_key"),
                                  st_import_text_of(in, "family"), st_import_text_of(in, "status"),
                                  st_import_text_or_empty(in, "command")};
-    int64_t started = st_import_int_or_unknown(in, "started_ms"),
-            finished = st_import_int_or_unknown(in, "finished_ms");
+    int64_t started = st_import_int_within(in, "started_ms", ST_FIELD_REQUIRED, 1, ST_TIME_MOST_MS),
+            finished = st_import_int_within(in, "finished_ms", ST_FIELD_OPTIONAL, 1, ST_TIME_MOST_MS);
+    st_import_check_id(in, "id", texts[0]);
+    st_import_check_filled(in, "family", texts[2]);
+    st_import_check_word(in, "status", texts[3], statuses);
+    st_import_check_times(in, texts[3], started, finished);
+    st_import_check_holds(in, "SELECT count(*) FROM template WHERE template_key = ? AND family = ?", template_key, texts[2],
+                          "the session's template is of another family than the session");
     char *options = st_import_json_or_null(in, "options"), *summary = st_import_json_or_null(in, "summary");
     st_statement statement = {0};
     if (in->code == ST_OK)
@@ -140,43 +162,28 @@ static double *read_samples(st_import *in, st_measurement_row *row)
     return samples;
 }
 
-// What no clock tells was not measured: a time below zero, a median outside its samples (of thinned ones it may be).
-static void check_samples(st_import *in, const st_measurement_row *row, bool thinned)
-{
-    double low = INFINITY, high = -INFINITY, median = row->median_ns;
-    if (in->code != ST_OK)
-        return;
-    for (size_t i = 0; i < row->sample_count; i++) {
-        low = fmin(low, row->samples_ns[i]);
-        high = fmax(high, row->samples_ns[i]);
-    }
-    if (low < 0 || median < 0)
-        in->code = st_fail(in->error, ST_FAILED, NULL, "a time is negative: %g ns", low < 0 ? low : median);
-    if (in->code == ST_OK && !thinned && low <= high && (median < low || median > high))
-        in->code = st_fail(in->error, ST_FAILED, NULL,
-                           "the median %.17g ns lies outside its samples, %.17g to %.17g ns", median, low, high);
-}
-
 static void import_measurement(st_import *in, int64_t candidate)
 {
     st_measurement_row row = {.candidate_key = candidate,
-                              .round = st_import_small_or_unknown(in, "round"),
+                              .round = (int)st_import_int_within(in, "round", ST_FIELD_REQUIRED, 0, INT32_MAX),
                               .median_ns = st_import_real_or_unknown(in, "median_ns"),
                               .sm_clock_mhz = st_import_small_or_unknown(in, "sm_clock_mhz"),
                               .memory_clock_mhz = st_import_small_or_unknown(in, "memory_clock_mhz"),
                               .temperature_c = st_import_small_or_unknown(in, "temperature_c"),
                               .power_mw = st_import_small_or_unknown(in, "power_mw"),
                               .throttle_reasons = st_import_int_or_unknown(in, "throttle_reasons"),
-                              .dropped = st_import_small_or_unknown(in, "dropped"),
-                              .batch = st_import_small_or_unknown(in, "batch"),
-                              .tick_ns = st_import_real_or_unknown(in, "tick_ns"),
-                              .taken_ms = st_import_int_or_unknown(in, "taken_ms")};
+                              .dropped = (int)st_import_int_within(in, "dropped", ST_FIELD_OPTIONAL, 0, INT32_MAX),
+                              .batch = (int)st_import_int_within(in, "batch", ST_FIELD_OPTIONAL, 1, INT32_MAX),
+                              .tick_ns = st_import_real_within(in, "tick_ns", 0, 1e18),
+                              .taken_ms = st_import_int_within(in, "taken_ms", ST_FIELD_REQUIRED, 1, ST_TIME_MOST_MS)};
     st_import_copy_text(in, "phase", true, row.phase, sizeof row.phase);
     st_import_copy_text(in, "cache", true, row.cache, sizeof row.cache);
+    st_import_check_word(in, "phase", row.phase, phases);
+    st_import_check_word(in, "cache", row.cache, caches);
     double *samples = read_samples(in, &row);
     bool added = false;
-    int64_t taken = st_import_int_or_unknown(in, "samples_taken");
-    check_samples(in, &row, taken > 0);
+    int64_t taken = st_import_int_within(in, "samples_taken", ST_FIELD_OPTIONAL, 1, INT64_MAX);
+    st_import_check_samples(in, &row, taken > 0);
     if (in->code == ST_OK)
         in->code = st_measurement_add(in->store, &row, &added, in->error);
     if (in->code == ST_OK && added && taken > 0)
@@ -222,7 +229,8 @@ static void insert_counter(st_import *in, int64_t profile, int64_t metric, doubl
 static void import_profile(st_import *in, int64_t candidate)
 {
     const char *kind = st_import_text_of(in, "kind");
-    double seconds = st_import_real_or_unknown(in, "seconds"), number;
+    double seconds = st_import_real_within(in, "seconds", 0, 1e18), number;
+    st_import_check_word(in, "kind", kind, kinds_of_profile);
     const st_value *counters = st_import_members_of(in, "counters", ST_VALUE_OBJECT);
     bool added = false;
     int64_t profile = in->code == ST_OK ? insert_profile(in, candidate, kind, seconds, &added) : -1;
@@ -230,6 +238,8 @@ static void import_profile(st_import *in, int64_t candidate)
     for (size_t i = 0; in->code == ST_OK && value; value = st_value_next(&in->reader, value), i++) {
         if (!st_import_number(value, &number))
             in->code = st_fail(in->error, ST_FAILED, NULL, "the counter %s is not a number", value->name);
+        if (in->code == ST_OK && !*value->name)
+            in->code = st_fail(in->error, ST_FAILED, NULL, "a counter has no name");
         int64_t metric = in->code == ST_OK ? st_import_metric_key(in, value->name, i) : -1;
         if (in->code == ST_OK)
             insert_counter(in, profile, metric, number);
@@ -279,15 +289,16 @@ static int64_t find_or_make_candidate(st_import *in, const char *configuration)
     char configuration_id[ST_HASH_TEXT];
     st_candidate_row row = {.session_key = in->known.session,
                             .problem_key = in->known.problem_key,
-                            .registers = st_import_small_or_unknown(in, "registers"),
-                            .local_bytes = st_import_small_or_unknown(in, "local_bytes"),
-                            .static_smem = st_import_small_or_unknown(in, "static_smem"),
-                            .dynamic_smem = st_import_small_or_unknown(in, "dynamic_smem"),
-                            .blocks_per_sm = st_import_small_or_unknown(in, "blocks_per_sm"),
-                            .occupancy = st_import_real_or_unknown(in, "occupancy"),
-                            .deterministic = st_import_small_or_unknown(in, "deterministic"),
-                            .compile_seconds = st_import_real_or_unknown(in, "compile_seconds")};
+                            .registers = (int)st_import_int_within(in, "registers", ST_FIELD_OPTIONAL, 0, INT32_MAX),
+                            .local_bytes = (int)st_import_int_within(in, "local_bytes", ST_FIELD_OPTIONAL, 0, INT32_MAX),
+                            .static_smem = (int)st_import_int_within(in, "static_smem", ST_FIELD_OPTIONAL, 0, INT32_MAX),
+                            .dynamic_smem = (int)st_import_int_within(in, "dynamic_smem", ST_FIELD_OPTIONAL, 0, INT32_MAX),
+                            .blocks_per_sm = (int)st_import_int_within(in, "blocks_per_sm", ST_FIELD_OPTIONAL, 0, INT32_MAX),
+                            .occupancy = st_import_real_within(in, "occupancy", 0, 1 + 1e-6),
+                            .deterministic = (int)st_import_int_within(in, "deterministic", ST_FIELD_OPTIONAL, 0, 1),
+                            .compile_seconds = st_import_real_within(in, "compile_seconds", 0, 1e18)};
     st_import_copy_text(in, "outcome", true, row.outcome, sizeof row.outcome);
+    st_import_check_word(in, "outcome", row.outcome, outcomes);
     // Not const in the struct, whose other users own it; it is only bound here.
     row.detail = (char *)(uintptr_t)st_import_text_or_empty(in, "detail");
     bool added = false;
@@ -305,6 +316,7 @@ static int64_t find_or_make_candidate(st_import *in, const char *configuration)
 static void import_candidate(st_import *in)
 {
     const char *configuration = st_import_text_of(in, "configuration");
+    st_import_check_configuration(in, configuration);
     st_import_session_key(in, st_import_text_of(in, "session"));
     st_import_problem_key(in, st_import_text_of(in, "problem"));
     int64_t key = find_or_make_candidate(in, configuration);
@@ -336,35 +348,29 @@ static bool has_winner(st_import *in, const st_winner_row *row)
     return count > 0;
 }
 
-// Ratios of times are above zero, and beyond a thousand million nobody has measured one.
-static void check_speedup(st_import *in, const st_winner_row *row)
-{
-    const double all[] = {row->speedup_low, row->speedup, row->speedup_high};
-    for (int i = 0; i < 3 && in->code == ST_OK; i++)
-        if (all[i] <= 0 || all[i] > 1e9)
-            in->code = st_fail(in->error, ST_FAILED, NULL, "a speedup of %g is out of range, 0 to 1e9", all[i]);
-    if (in->code == ST_OK && (row->speedup < row->speedup_low || row->speedup > row->speedup_high))
-        in->code = st_fail(in->error, ST_FAILED, NULL, "the speedup %g lies outside its interval, %g to %g", row->speedup,
-                           row->speedup_low, row->speedup_high);
-}
-
 static void import_winner(st_import *in)
 {
     st_winner_row row = {.session_key = st_import_session_key(in, st_import_text_of(in, "session")),
                          .default_key = -1,
-                         .winner_ns = st_import_real_or_unknown(in, "winner_ns"),
-                         .default_ns = st_import_real_or_unknown(in, "default_ns"),
+                         .winner_ns = st_import_real_within(in, "winner_ns", 0, 1e30),
+                         .default_ns = st_import_real_within(in, "default_ns", 0, 1e30),
                          .speedup = st_import_real_or_unknown(in, "speedup"),
                          .speedup_low = st_import_real_or_unknown(in, "speedup_low"),
                          .speedup_high = st_import_real_or_unknown(in, "speedup_high"),
-                         .tied = st_import_small_or_unknown(in, "tied"),
-                         .bytes = st_import_real_or_unknown(in, "bytes")};
+                         .tied = (int)st_import_int_within(in, "tied", ST_FIELD_REQUIRED, 1, INT32_MAX),
+                         .bytes = st_import_real_within(in, "bytes", 0, 1e30)};
     row.problem_key = st_import_problem_key(in, st_import_text_of(in, "problem"));
     st_import_copy_text(in, "cache", true, row.cache, sizeof row.cache);
-    row.winner_key = st_import_candidate_key(in, st_import_text_of(in, "winner"));
+    const char *winner = st_import_text_of(in, "winner");
+    st_import_check_word(in, "cache", row.cache, caches);
+    row.winner_key = st_import_candidate_key(in, winner);
+    if (in->code == ST_OK && row.winner_key < 0)
+        in->code = st_fail(in->error, ST_FAILED, NULL, "the winner \"%s\" is no candidate of its session and problem", winner);
+    st_import_check_holds(in, "SELECT count(*) FROM candidate WHERE candidate_key = ? AND outcome = ?", row.winner_key, "correct",
+                          "the outcome of the winner is not");
     if (st_import_is_given(in, "default"))
         row.default_key = st_import_candidate_key(in, st_import_text_of(in, "default"));
-    check_speedup(in, &row);
+    st_import_check_speedup(in, &row);
     const char *note = st_import_text_or_empty(in, "note");
     row.ties_json = st_import_json_or_null(in, "ties");
     row.note = st_strdup(note);
@@ -378,7 +384,8 @@ static void import_winner(st_import *in)
 
 static void import_baseline(st_import *in)
 {
-    int64_t session = st_import_session_key(in, st_import_text_of(in, "session")), marked = st_import_int_or_unknown(in, "marked_ms");
+    int64_t session = st_import_session_key(in, st_import_text_of(in, "session")), 
+            marked = st_import_int_within(in, "marked_ms", ST_FIELD_REQUIRED, 1, ST_TIME_MOST_MS);
     const char *note = st_import_text_or_empty(in, "note");
     st_statement statement = {0};
     if (in->code == ST_OK)
@@ -405,7 +412,10 @@ static void import_acknowledgement(st_import *in)
     if (in->code == ST_OK)
         in->code = st_problem_id(family, text, problem_id, in->error);
     int64_t problem = st_import_key_of(in, "SELECT problem_key FROM problem WHERE problem_id = ?", "problem", problem_id);
-    int64_t acknowledged = st_import_int_or_unknown(in, "acknowledged_ms");
+    int64_t acknowledged = st_import_int_within(in, "acknowledged_ms", ST_FIELD_REQUIRED, 1, ST_TIME_MOST_MS);
+    st_import_check_id(in, "id", texts[0]);
+    st_import_check_word(in, "cache", texts[1], caches);
+    st_import_check_filled(in, "reason", texts[2]);
     st_statement statement = {0};
     if (in->code == ST_OK)
         in->code = st_statement_open(in->store, &statement,

@@ -49,6 +49,7 @@ void st_store_rollback(st_store *store);
 bool st_backend_is_hardware(const char *backend);
 // Of rows that tuner/predict.h made: a choice that nobody measured. It makes headers, marked as predicted.
 #define ST_PREDICTED_BACKEND "predicted"
+#define ST_PREDICTED_NOTE "predicted, not measured: " // begins the notes of its rows; by what follows
 
 // --- rows that are found or made ---------------------------------------------------------------------------
 typedef struct st_device_row {

@@ -187,6 +187,10 @@ static bool judge_without(const st_compare_record *a, const st_compare_record *b
         out->reason = isnan(a->row.median_ns) ? "A was never measured" : "B was never measured";
     else if (!measured)
         out->reason = a->in_store ? "B's samples are not in this store" : "A's samples are not in this store";
+    else if (strcmp(a->row.backend, ST_PREDICTED_BACKEND) == 0)
+        out->reason = "A was predicted, not measured";
+    else if (strcmp(b->row.backend, ST_PREDICTED_BACKEND) == 0)
+        out->reason = "B was predicted, not measured";
     else if (strcmp(a->row.outcome, "correct") != 0)
         out->reason = "A's candidate is not correct, so its time means nothing";
     else if (strcmp(b->row.outcome, "correct") != 0)

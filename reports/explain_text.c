@@ -60,9 +60,11 @@ static void add_device(page *to, st_text *words)
     if (session->cc > 0 && session->sm_count > 0)
         st_text_addf(words, " (sm_%d, %d SMs)", session->cc, session->sm_count);
     if (is_predicted(to)) {
-        st_text_addf(words, ", %s; PREDICTED: nothing of it ran, so there are no times and no waits to explain. It was chosen by "
-                            "what was measured on other devices and by what the compiler says; tune on such a device to know",
-                     date);
+        const char *note = to->all->result->note ? to->all->result->note : "";
+        bool told = st_text_starts(note, ST_PREDICTED_NOTE);
+        st_text_addf(words, ", %s; PREDICTED: nothing of it ran, so there are no times and no waits to explain. ", date);
+        st_text_addf(words, "It was chosen %s, among what fits by what the compiler says; tune on such a device to know",
+                     told ? note + sizeof ST_PREDICTED_NOTE - 1 : "without measuring");
         add_row(to, "chosen for", words);
         return;
     }
@@ -94,6 +96,10 @@ static void add_time(const st_explained *all, const st_explained_one *one, st_te
         st_text_add(words, ", ");
         st_report_share(words, share);
         st_text_add(words, " of the memory's measured speed");
+    }
+    if (one->candidate == all->result->winner && st_report_is_at_limit(all->session, all->result, all->cache)) {
+        st_text_add(words, "; ");
+        st_report_at_limit(all->session, all->result, all->cache, words);
     }
 }
 
@@ -241,6 +247,10 @@ static void add_waits(page *to, st_text *words)
                      label_of(all, &all->one));
         add_row(to, "", words);
         return;
+    }
+    if (all->cache == ST_REPORT_WARM) {
+        st_text_add(words, "counters and stalls were taken with a cold cache");
+        add_row(to, "", words);
     }
     add_title(to, profile->is_sampled ? "what the warps wait for, share of all samples"
                                       : "what the warps wait for, share of their latency");
@@ -397,7 +407,7 @@ static void add_lines(page *to, st_text *words)
     st_text_release(&label);
 }
 
-// The way from the default: each gain with all that was changed for it at once. A prediction measured none, and has only
+// What made it faster: each gain with all that is credited together. A prediction measured none, and has only
 // its changes.
 static void add_changes(page *to, st_text *words)
 {
@@ -406,12 +416,10 @@ static void add_changes(page *to, st_text *words)
     if (all->one.candidate != result->winner || all->other.candidate < 0 || !result->change_count)
         return;
     add_title(to, is_predicted(to) ? "what the prediction changes" : "what the winner changed");
-    for (size_t i = 0; i < result->step_count; i++) {
-        const st_reported_step *step = &result->steps[i];
-        st_text_addf(words, "%.2f ×: ", step->gain);
-        st_report_step(all->session, all->problem, all->cache, step, words);
-        if (step->differ > 1)
-            st_text_addf(words, " (%zu at once)", step->differ);
+    for (size_t i = 0; i < result->credit_count; i++) {
+        st_text_addf(words, "%.2f ×: ", result->credits[i].gain);
+        st_report_credit(all->session, all->problem, all->cache, i, words);
+        st_report_credit_how(result, i, " (", ")", words);
         add_row(to, "", words);
     }
     for (size_t i = 0; i < result->change_count && !result->step_count; i++) {

@@ -22,11 +22,9 @@ static bool is_let_go(const page_place *at, const st_reported_step *step, size_t
     return st_report_is_let_go(at->problem, at->cache, step, parameter);
 }
 
-static void add_move(page *to, const page_place *at, const st_reported_step *step, size_t parameter, bool bold)
+static void add_move(page *to, const page_place *at, size_t parameter, uint16_t before, uint16_t after, bool bold)
 {
     const st_reported_parameter *one = &at->session->parameters[parameter];
-    uint16_t before = at->problem->candidates[step->before].values[parameter];
-    uint16_t after = at->problem->candidates[step->after].values[parameter];
     page_raw(to, "<span class=\"move\"");
     page_meaning(to, at->session, one->name, after == ST_REPORT_NO_VALUE ? NULL : one->values[after]);
     page_raw(to, bold ? "><b>" : ">");
@@ -36,6 +34,34 @@ static void add_move(page *to, const page_place *at, const st_reported_step *ste
     page_raw(to, bold ? " → <b>" : " → ");
     page_words(to, after == ST_REPORT_NO_VALUE ? "-" : one->values[after]);
     page_raw(to, bold ? "</b></span>" : "</span>");
+}
+
+// Behind a move to a value that the winner does not have.
+static void add_end(page *to, const page_place *at, size_t parameter, uint16_t before, uint16_t after)
+{
+    uint16_t end = at->problem->candidates[at->result->winner].values[parameter];
+    if (after == end)
+        return;
+    if (end == before) {
+        page_raw(to, " <small>(undone later)</small>");
+        return;
+    }
+    page_raw(to, " <small>(");
+    page_words(to, end == ST_REPORT_NO_VALUE ? "-" : at->session->parameters[parameter].values[end]);
+    page_raw(to, " in the end)</small>");
+}
+
+void page_credit_words(page *to, const page_place *at, size_t credit)
+{
+    size_t told = 0;
+    for (size_t i = 0; i < at->session->parameter_count; i++) {
+        uint16_t from, then;
+        if (!st_report_credit_move(at->problem, at->result, credit, i, &from, &then))
+            continue;
+        page_raw(to, told++ ? ", " : "");
+        add_move(to, at, i, from, then, true);
+        add_end(to, at, i, from, then);
+    }
 }
 
 // What was let go first; then what was tuned anew with it.
@@ -49,7 +75,10 @@ void page_step_words(page *to, const page_place *at, const st_reported_step *ste
             if (!differs(at, step, i) || is_let_go(at, step, i) != (round == 0))
                 continue;
             page_raw(to, !told ? "" : round == 1 && told == of_them ? "; with it " : ", ");
-            add_move(to, at, step, i, round == 0 || !of_them);
+            uint16_t before = at->problem->candidates[step->before].values[i];
+            uint16_t after = at->problem->candidates[step->after].values[i];
+            add_move(to, at, i, before, after, round == 0 || !of_them);
+            add_end(to, at, i, before, after);
             told++;
         }
 }
@@ -72,7 +101,7 @@ static void add_step_row(page *to, const page_place *at, const st_reported_step 
               isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 0);
     page_step_words(to, at, step);
     if (step->differ == 1)
-        page_raw(to, "</td><td class=\"whole\">alone</td><td class=\"n\">");
+        page_raw(to, "</td><td class=\"whole\">nothing else changed</td><td class=\"n\">");
     else
         page_rawf(to, "</td><td class=\"whole\">%zu at once</td><td class=\"n\">", step->differ);
     bool ends = step->after == at->result->winner;
@@ -90,7 +119,9 @@ static void add_steps(page *to, const page_place *at)
                  "was measured, and what differs from the row above; what changed at once was never measured apart, or gained "
                  "nothing apart, so the gain is that of all of it together. All gains multiply to ");
     page_times(to, whole);
-    page_raw(to, ". Other ways would share it out differently.</p>");
+    page_raw(to, at->cache == ST_REPORT_WARM ? ". Other ways would share it out differently. With a warm cache only what came on is "
+                                               "timed, so that less was measured apart.</p>"
+                                             : ". Other ways would share it out differently.</p>");
     page_scroll(to, "steps from the default to the winner");
     page_raw(to, "<table class=\"changes steps\"><thead><tr><th scope=\"col\" class=\"n\">gain</th><th scope=\"col\"></th><th "
                  "scope=\"col\">changed</th><th scope=\"col\">measured</th><th scope=\"col\" "
@@ -153,7 +184,8 @@ static void add_change_row(page *to, const page_place *at, const st_reported_cha
     page_raw(to, "</td><td class=\"n\">");
     page_times(to, change->without);
     if (change->without_count == 1)
-        page_raw(to, "<small>the only one measured</small>");
+        page_raw(to, at->cache == ST_REPORT_WARM ? "<small>the only one timed warm, as only what came on is</small>"
+                                                 : "<small>the only one measured</small>");
     else if (change->without_count) {
         page_raw(to, "<small>fastest of ");
         page_count(to, (double)change->without_count);
@@ -179,7 +211,7 @@ void page_changes(page *to, const page_place *at)
     if (result->step_count)
         add_steps(to, at);
     page_raw(to, "<h4>Each change by itself</h4><p class=\"note\"><b>Alone</b>: the gain in all pairs of measured "
-                 "configurations that differ in this parameter only, their median. <b>Without it</b>: the fastest "
+                 "configurations that differ in nothing else, their median. <b>Without it</b>: the fastest "
                  "configuration that keeps the default's value, everything else tuned anew, against the winner. 1.00 × means "
                  "that the change can be left out; where it lacks other changes as well, the cost is that of all of "
                  "them.</p>");

@@ -67,12 +67,19 @@ static size_t even_ticks(const page_scale *scale, double *ticks, size_t most)
     return count;
 }
 
+static const double ticks_apart = 0.11; // of the axis
+
 size_t page_scale_ticks(const page_scale *scale, double *ticks, size_t most)
 {
     if (!isfinite(scale->low) || !isfinite(scale->high) || !(scale->high > scale->low))
         return 0;
-    size_t count = scale->is_log ? log_ticks(scale, ticks, most) : 0;
-    return count >= 2 ? count : even_ticks(scale, ticks, most);
+    size_t count = scale->is_log ? log_ticks(scale, ticks, most) : 0, kept = 0;
+    if (count < 2)
+        return even_ticks(scale, ticks, most);
+    for (size_t i = 0; i < count; i++) // the grid is uneven: labels of neighbours must not run into each other
+        if (!kept || page_scale_at(scale, ticks[i]) - page_scale_at(scale, ticks[kept - 1]) >= ticks_apart)
+            ticks[kept++] = ticks[i];
+    return kept;
 }
 
 // --- points ----------------------------------------------------------------------------------------------------------

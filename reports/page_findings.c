@@ -84,6 +84,15 @@ void page_findings(page *to, const page_place *at)
     if (!winner || !winner->any)
         return;
     page_raw(to, "<section><h3>What the profile says of the winner</h3>");
+    if (at->cache == ST_REPORT_WARM)
+        page_raw(to, "<p class=\"note\">Counters and stalls were taken with a cold cache; they are set against the times with a "
+                     "warm one here.</p>");
+    st_report_at_limit(at->session, at->result, at->cache, &to->scratch);
+    if (to->scratch.length) {
+        page_raw(to, "<p>It is ");
+        page_scratch(to);
+        page_raw(to, ".</p>");
+    }
     if (winner->finding_count)
         add_findings(to, at, winner);
     else
@@ -107,7 +116,7 @@ static void add_against_winner(page *to, const page_place *at, int candidate)
     if (candidate == at->result->winner) {
         page_raw(to, "<b>the winner</b>");
         if (at->result->tied > 1 && at->result->finals[0].candidate != at->result->winner)
-            page_raw(to, " <small>tied; taken for its fewest registers</small>");
+            page_raw(to, " <small>tied; taken as the simplest</small>");
         return;
     }
     page_raw(to, "<code class=\"config\">");
@@ -163,7 +172,7 @@ static void add_entrant(page *to, const page_place *at, const st_reported_entran
     if (entrant->candidate < 0)
         return;
     bool is_winner = entrant->candidate == at->result->winner;
-    page_rawf(to, "<tr%s><td>", is_winner ? " class=\"win\"" : entrant->tied ? " class=\"tied\"" : "");
+    page_rawf(to, "<tr%s><td>", is_winner ? " class=\"win\"" : entrant->tied && at->result->tied > 1 ? " class=\"tied\"" : "");
     page_candidate(to, at, entrant->candidate);
     page_raw(to, "</td><td class=\"n\">");
     page_time(to, entrant->median_ns);
@@ -171,7 +180,7 @@ static void add_entrant(page *to, const page_place *at, const st_reported_entran
     page_times(to, entrant->ratio.centre);
     page_raw(to, "</td>");
     add_interval(to, entrant->ratio, 1 - (most - 1) * 0.2, most);
-    page_raw(to, entrant->tied ? "<td>tied</td>" : "<td></td>");
+    page_raw(to, entrant->tied && at->result->tied > 1 ? "<td>tied</td>" : "<td></td>"); // the fastest ties with itself
     add_facts(to, &at->problem->candidates[entrant->candidate]);
     page_raw(to, "<td>");
     if (entrant->candidate == at->result->standard)
@@ -197,8 +206,9 @@ void page_top(page *to, const page_place *at)
         page_rawf(to, "<b>%d are tied</b>: no interval of theirs excludes the fastest, or the gap is below 0.5 %%. ",
                   result->tied);
         if (result->final_count && result->finals[0].candidate != result->winner)
-            page_raw(to, "So the winner need not stand first: among the tied, times cannot be told apart, and the one with "
-                         "the fewest registers was taken, then the nearest to the default. ");
+            page_raw(to, "So the winner need not stand first: of those within 0.5 % of the fastest the simplest is taken, by "
+                         "registers of the kernel that needs most (the table has those of the main kernel), then by nearness "
+                         "to the default, then by time. ");
     } else
         page_raw(to, "The first place is clear. ");
     page_raw(to, "Bars are 95 % intervals of the time against the fastest.</p>");

@@ -155,7 +155,7 @@ void page_heat(page *to, const page_place *at)
     page_raw(
         to,
         "<h4>Two parameters together</h4><p class=\"note\">Best time of each pair of values; the stronger the colour, the faster. "
-        "Hatched: tried, and nothing valid came of it. Empty: not tried.</p><div class=\"heatbox\">");
+        "Hatched: tried, and nothing valid came of it. Empty: not allowed, or not tried.</p><div class=\"heatbox\">");
     if (fill(at, &of))
         add_table(to, at, &of);
     else

@@ -51,6 +51,7 @@ void page_configuration(page *to, const page_place *at, int candidate, int stand
 void page_differences(page *to, const page_place *at, int candidate);
 // The beginning of a candidate's id, which chooses the candidate where scripts run.
 void page_candidate(page *to, const page_place *at, int candidate);
+void page_credit_words(page *to, const page_place *at, size_t credit); // "VEC 1 → 4, ITEMS 4 → 16 (24 in the end)"
 void page_step_words(page *to, const page_place *at, const st_reported_step *step); // "VEC 1 → 4; with it ITEMS 4 → 16"
 // The title of an element: what a parameter is, and this value of it (NULL: none). Nothing where neither is known.
 void page_meaning(page *to, const st_reported_session *session, const char *name, const char *value);

@@ -287,8 +287,10 @@ void page_reproduce(page *to, const st_reported_session *session)
         to,
         "<section class=\"reproduce\"><h2>How to reproduce it</h2><p>The same session again, on the same device:</p>"
         "<pre class=\"command\"><code>");
-    page_words(to, session->session.command && session->session.command[0] ? session->session.command
-                                                                           : "the command was not stored");
+    st_report_command(session, &to->scratch);
+    if (!to->scratch.length)
+        st_text_add(&to->scratch, "the command was not stored");
+    page_scratch(to);
     page_raw(to,
              "</code></pre><p>One candidate, as a program of its own with its nvcc and ncu command lines (the "
              "beginning of its id is "

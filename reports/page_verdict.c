@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: how much faster, which changes did it, what it waits on now, the configuration to copy; and whether that
 // can be trusted. Invariants: 1. the first sentence is about the problem that the report leads with, and names it; 2. a gain
-// stands with all that was changed for it at once (report_steps.c).
+// stands with all that is credited for it together (report_credits.c).
 #include "reports/page_internal.h"
 
 #include "tuner/base/clock.h"
@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHANGES_TOLD = 5 };
 // What the other problems of the session came to.
 static void add_range(page *to, const page_place *at)
 {
@@ -26,8 +25,11 @@ static void add_range(page *to, const page_place *at)
         }
     if (winners < 2)
         return;
-    page_rawf(to, " All %zu winners of the session, <a href=\"#s%d-sizes\">side by side</a>: ", winners,
-              at->session_index);
+    page_rawf(to, winners > at->session->count ? " All %zu winners of the session (of %zu problem%s, with a cold and with a warm "
+                                                 "cache), <a href=\"#s%d-sizes\">side by side</a>: "
+                                               : " All %zu winners of the session, of %zu problem%s, <a "
+                                                 "href=\"#s%d-sizes\">side by side</a>: ",
+              winners, at->session->count, at->session->count == 1 ? "" : "s", at->session_index);
     page_times(to, least);
     page_raw(to, " to ");
     page_times(to, most);
@@ -76,32 +78,46 @@ static void add_headline(page *to, const page_place *at)
 
 // --- which changes did it, and what it waits on now ------------------------------------------------------------------
 
-static void add_cause_item(page *to, const page_place *at, const st_reported_step *step)
+// Of the one step of a credit.
+static size_t between_of(const st_reported_result *result, size_t credit)
 {
+    size_t i = 0;
+    while (i < result->step_count && result->steps[i].credit != credit)
+        i++;
+    return i < result->step_count ? result->steps[i].between : 0;
+}
+
+static void add_cause_item(page *to, const page_place *at, size_t credit)
+{
+    const st_reported_credit *one = &at->result->credits[credit];
     page_raw(to, "<li><b class=\"worth\">");
-    page_times(to, step->gain);
+    page_times(to, one->gain);
     page_raw(to, "</b><span>");
-    page_step_words(to, at, step);
+    page_credit_words(to, at, credit);
     page_raw(to, "<span class=\"cost\">");
-    const st_reported_candidate *all = at->problem->candidates;
-    for (size_t i = 0; i < at->session->parameter_count; i++)
-        if (st_report_is_let_go(at->problem, at->cache, step, i) ||
-            (step->differ == 1 && all[step->before].values[i] != all[step->after].values[i]))
+    for (size_t i = 0; i < at->session->parameter_count && !one->is_rest; i++) {
+        uint16_t from, then;
+        if (st_report_credit_move(at->problem, at->result, credit, i, &from, &then) &&
+            at->problem->candidates[at->result->standard].values[i] == from)
             page_meaning_words(to, at->session, i);
-    if (step->differ == 1)
-        page_raw(to, "Measured alone.</span>");
+    }
+    if (one->is_rest)
+        page_rawf(to, "All the rest of the way: %zu step%s.</span>", one->steps, one->steps == 1 ? "" : "s");
+    else if (one->steps > 1)
+        page_rawf(to, "Together: %zu steps, one of which undoes a part of another; their gains multiplied.</span>", one->steps);
+    else if (one->differ == 1)
+        page_raw(to, "Measured with nothing else changed.</span>");
     else
-        page_rawf(to,
-                  step->between ? "Together: these %zu; what was measured between them was no gain.</span>"
-                                : "Together: these %zu were measured only at once.</span>",
-                  step->differ);
+        page_rawf(to, between_of(at->result, credit)
+                          ? "Together: these %zu; what was measured between them was no gain.</span>"
+                          : "Together: these %zu were measured only at once.</span>",
+                  one->differ);
     page_raw(to, "</span></li>");
 }
 
 static void add_cause(page *to, const page_place *at)
 {
     const st_reported_result *result = at->result;
-    size_t told = 0;
     page_raw(to, "<div class=\"answer\"><h2>What made it faster</h2>");
     if (result->standard < 0) {
         page_raw(to, "<p>Not known: the default has no time.</p></div>");
@@ -112,19 +128,13 @@ static void add_cause(page *to, const page_place *at)
         return;
     }
     page_raw(to, "<ul class=\"causes\">");
-    for (size_t i = 0; i < result->step_count; i++)
-        if (st_report_step_is_told(result, i, CHANGES_TOLD)) {
-            add_cause_item(to, at, &result->steps[i]);
-            told++;
-        }
-    page_raw(to, told ? "</ul><p class=\"note\">Step by step from the default to the winner, the steps that gained most; "
-                        "each is between two configurations that were measured. All steps multiply to "
-                      : "</ul><p>No step between measured configurations gains as much as 1 %. All together gain ");
+    for (size_t i = 0; i < result->credit_count; i++)
+        add_cause_item(to, at, i);
+    page_raw(to, "</ul><p class=\"note\">Changes that the winner has, with what they gained on the way from the default to "
+                 "it over measured configurations; all together ");
     page_times(to, result->standard_ns / result->winner_ns);
-    page_rawf(to, told ? ". In another order each might count for more or less. <a href=\"#s%dp%d%s-changes\">All steps, and "
-                         "each change by itself</a>; <a href=\"#s%d-parameters\">what the names mean</a>.</p></div>"
-                       : ". <a href=\"#s%dp%d%s-changes\">All steps</a>; <a href=\"#s%d-parameters\">what the names "
-                         "mean</a>.</p></div>",
+    page_rawf(to, ". In another order each might count for more or less. <a href=\"#s%dp%d%s-changes\">All steps, and each "
+                  "change by itself</a>; <a href=\"#s%d-parameters\">what the names mean</a>.</p></div>",
               at->session_index, at->problem_index, st_report_cache_name(at->cache), at->session_index);
 }
 
@@ -133,10 +143,10 @@ static void add_waits_now(page *to, const page_place *at)
     const st_reported_result *result = at->result;
     const st_reported_profile *profile = result->winner_profile;
     page_raw(to, "<div class=\"answer\"><h2>What it waits on now</h2><p>");
-    if (!profile || !profile->any)
+    st_report_now(at->session, at->problem, at->cache, &to->scratch);
+    if (!to->scratch.length)
         page_raw(to, "Not known: the store has no counters of the winner.");
     else {
-        st_report_waits_on(profile, &to->scratch);
         if (to->scratch.length && to->scratch.data[0] >= 'a' && to->scratch.data[0] <= 'z')
             to->scratch.data[0] = (char)(to->scratch.data[0] - 'a' + 'A');
         page_scratch(to);
@@ -171,8 +181,9 @@ static void add_configuration(page *to, const page_place *at)
     page_raw(to, "<div class=\"take\"><h2>Configuration to copy</h2>");
     page_configuration(to, at, at->result->winner, at->result->standard);
     page_raw(to, "<p class=\"note\">Marked: what differs from the default. ");
-    if (at->result->note && at->result->note[0]) {
-        page_words(to, at->result->note);
+    st_report_tie(at->result, &to->scratch);
+    if (to->scratch.length) {
+        page_scratch(to);
         page_raw(to, ".");
     }
     page_rawf(to,

@@ -152,8 +152,10 @@ void page_waits(page *to, const page_place *at)
     page_rawf(
         to,
         "<h4>Where the time goes</h4><figure class=\"timebars\"><figcaption class=\"note\">Length is time; the parts "
-        "are what its warps were doing, by share of %s. Counters are taken in runs of their own.</figcaption>",
-        sampled ? "samples" : "warp latency");
+        "are what its warps were doing, by share of %s. Counters are taken in runs of their own%s.</figcaption>",
+        sampled ? "samples" : "warp latency",
+        at->cache == ST_REPORT_WARM ? ", with a cold cache: how the time with a warm one is split was not measured, so these are "
+                                      "the shares of the cold run on the length of the warm time" : "");
     for (size_t i = 0; i < count; i++)
         add_bar(to, &sides[i], longest);
     page_raw(to, "</figure>");

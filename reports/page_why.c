@@ -35,6 +35,9 @@ void page_limit(page *to, const page_place *at)
     page_raw(to, result->limit_share > 1 ? ". So it is faster than the limit that was measured: that is a measurement too, and "
                                            "what a run wrote last may still be in the cache when it ends."
                                          : ".");
+    if (result->winner_profile && isfinite(st_reported_counter_of(result->winner_profile, "dram_throughput")))
+        page_raw(to, " The peak that the counters are a share of is the rate of the memory's bus, which plain reads and copies do "
+                     "not reach either.");
 }
 
 // --- occupancy -------------------------------------------------------------------------------------------------------
@@ -230,6 +233,8 @@ void page_why(page *to, const page_place *at)
     page_waits(to, at);
     page_raw(to, "<h4>Default and winner, side by side</h4><p class=\"note\">The main kernel is the launch with the most "
                  "threads; counters are of all kernels of a run. ");
+    if (at->cache == ST_REPORT_WARM)
+        page_raw(to, "Counters and stalls were taken with a cold cache, times with a warm one. ");
     if (isfinite(result->limit_share))
         page_limit(to, at);
     page_raw(to, "</p>");

@@ -170,30 +170,10 @@ void page_problem(page *to, const char *problem)
     page_scratch(to);
 }
 
-static bool is_common(const st_reported_session *session, const char *pair, size_t name_length, size_t length)
-{
-    for (size_t p = 0; p < session->count; p++) {
-        size_t here;
-        const char *value = st_report_value_of(session->problems[p].text, pair, name_length, &here);
-        if (!value || here != length - name_length - 1 || strncmp(value, pair + name_length + 1, here) != 0)
-            return false;
-    }
-    return true;
-}
-
 void page_problem_part(page *to, const st_reported_session *session, const char *problem, bool varying)
 {
-    size_t name_length, length;
-    st_text part;
-    st_text_init(&part);
-    for (const char *pair; (pair = st_report_next_pair(&problem, &name_length, &length));)
-        if (length > name_length && (session->count == 1 || is_common(session, pair, name_length, length) != varying)) {
-            st_text_add(&part, part.length ? " " : "");
-            st_text_add_bytes(&part, pair, length);
-        }
-    page_problem(to, st_text_string(&part));
-    to->out->failed = to->out->failed || part.failed;
-    st_text_release(&part);
+    st_report_problem_part(session, problem, varying, &to->scratch);
+    page_scratch(to);
 }
 
 // --- candidates ------------------------------------------------------------------------------------------------------

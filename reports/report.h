@@ -143,7 +143,16 @@ typedef struct st_reported_step {
     double gain;           // time before / time after; those of all steps multiply to that of the whole
     size_t differ;         // parameters in which the two differ: 1: the gain is of that change alone
     size_t between;        // measured configurations that have only some of these changes (none of them is a step)
+    size_t credit;         // that it belongs to
 } st_reported_step;
+
+// Steps whose gain is credited together, since one undoes what another set (report_credits.c): what made it faster.
+enum { ST_REPORT_CREDITS = 6 };
+typedef struct st_reported_credit {
+    double gain;           // product of those of its steps
+    size_t steps, differ;  // parameters that it changed in all
+    bool is_rest;          // several that there is no room for, or that gained little
+} st_reported_credit;
 
 typedef struct st_reported_past {    // a winner of the same problem on the same device
     char session_id[ST_HASH_TEXT], driver[32], compiler[48], tool[32], template_hash[ST_HASH_TEXT];
@@ -169,6 +178,8 @@ typedef struct st_reported_result {  // of one problem in one state of the cache
     size_t change_count, change_capacity;
     st_reported_step *steps;         // from the default to the winner, in their order; none where the winner is the default
     size_t step_count, step_capacity;
+    st_reported_credit credits[ST_REPORT_CREDITS]; // what gained most first
+    size_t credit_count;
     double *importance;              // one a parameter: share of the variance of log time that its values explain
                                      // by themselves (0…1); NaN: one value only, or too few candidates. NULL: no times
     size_t measured;                 // candidates with a time in this state of the cache
@@ -252,6 +263,18 @@ void st_report_release(st_report *report);
 void st_report_verdict(const st_reported_session *session, const st_reported_problem *problem, int cache, st_text *out);
 // What the winner waits on now: "its warps wait for …; device memory runs at 92 % of its peak". Nothing without counters.
 void st_report_waits_on(const st_reported_profile *profile, st_text *out);
+// The winner's, in its state of the cache: whether it is at the memory's limit comes first, and what was counted cold says so.
+void st_report_now(const st_reported_session *session, const st_reported_problem *problem, int cache, st_text *out);
+// Whether the winner is so near the limit of the memory that waits are what is left of it. What fits in the cache is not.
+bool st_report_is_at_limit(const st_reported_session *session, const st_reported_result *result, int cache);
+// "at the memory's limit: at most 4.1 % is left"; nothing where it is not.
+void st_report_at_limit(const st_reported_session *session, const st_reported_result *result, int cache, st_text *out);
+// What all problems of a session have alike (varying false), or what tells this one from the others (true).
+void st_report_problem_part(const st_reported_session *session, const char *problem, bool varying, st_text *out);
+// How one of the tied was taken, by the rule of the finals; else what was noted of a winner, as of a predicted one.
+void st_report_tie(const st_reported_result *result, st_text *out);
+// The command of the session for somebody else: without the recorder's files, a template of ours by its name.
+void st_report_command(const st_reported_session *session, st_text *out);
 // "BLOCK 256 → 512" for a change.
 void st_report_change(const st_reported_session *session, const st_reported_change *change, st_text *out);
 // What the speed of the winner is measured against: "reading (4622 GB/s) and copying (3933 GB/s), the fastest that simtune
@@ -260,8 +283,14 @@ void st_report_limit(const st_reported_session *session, const st_reported_resul
 // "VEC 1 → 4; with it ITEMS 4 → 16" for a step: first what it let go of the default, then what else differs.
 void st_report_step(const st_reported_session *session, const st_reported_problem *problem, int cache,
                     const st_reported_step *step, st_text *out);
-// Whether it is one of the `most` steps that gained most, and gained something: where there is no room for all.
-bool st_report_step_is_told(const st_reported_result *result, size_t step, size_t most);
+// "BLOCK 128 → 256, ITEMS 1 → 4 (24 in the end)" for what is credited: `from` and `to` of a parameter before and
+// after all of it (st_report_credit_move; false: it did not change).
+void st_report_credit(const st_reported_session *session, const st_reported_problem *problem, int cache, size_t credit,
+                      st_text *out);
+// "2 at once", "2 steps together", "all the rest", between `before` and `after`; nothing for one change.
+void st_report_credit_how(const st_reported_result *result, size_t credit, const char *before, const char *after, st_text *out);
+bool st_report_credit_move(const st_reported_problem *problem, const st_reported_result *result, size_t credit,
+                           size_t parameter, uint16_t *from, uint16_t *to);
 // Whether a parameter is one that the step let go: before it had the default's value, and the winner has another.
 bool st_report_is_let_go(const st_reported_problem *problem, int cache, const st_reported_step *step, size_t parameter);
 // What makes times comparable, where that changes anything: "Times are those of the finals …; to what was timed in the

@@ -29,6 +29,9 @@ st_code report_results(st_store *store, st_reported_session *session, const repo
 // --- report_steps.c: the way from the default to the winner, and what each change does by itself
 st_code report_steps(const st_reported_session *session, const st_reported_problem *problem, int cache,
                      st_reported_result *result, st_error *error);
+// --- report_credits.c: after the steps
+st_code report_credits(const st_reported_session *session, const st_reported_problem *problem, st_reported_result *result,
+                       st_error *error);
 st_code report_pairs(const st_reported_session *session, const st_reported_problem *problem, int cache,
                      st_reported_result *result, st_error *error);
 // --- report_profile.c

@@ -41,6 +41,8 @@ static void add_head(const st_reported_session *session, int cache, st_text *out
     st_text_addf(&words, "session %.12s, %s, %s cache, driver %s, %s, simtune %s", session->session.id, date,
                  st_report_cache_name(cache), session->driver[0] ? session->driver : "-",
                  session->compiler[0] ? session->compiler : "-", session->tool[0] ? session->tool : "-");
+    if (strcmp(session->backend, ST_PREDICTED_BACKEND) == 0)
+        st_text_add(&words, "; PREDICTED, not measured");
     st_text_add(out, "\n\n<sub>");
     take(out, &words);
     st_text_add(out, "</sub>\n\n");
@@ -116,23 +118,21 @@ static void add_table(const st_reported_problem *problem, int cache, st_text *ou
     st_text_add(out, "\n");
 }
 
-// The way from the default to the winner: each gain with all that was changed for it at once.
-static void add_steps(const st_reported_session *session, const st_reported_problem *problem, int cache, st_text *out)
+// What made it faster: each gain with all that is credited together.
+static void add_credits(const st_reported_session *session, const st_reported_problem *problem, int cache, st_text *out)
 {
     const st_reported_result *result = &problem->results[cache];
     st_text words;
     st_text_init(&words);
-    for (size_t i = 0; i < result->step_count; i++) {
-        const st_reported_step *step = &result->steps[i];
-        st_report_step(session, problem, cache, step, &words);
-        st_text_addf(out, "- %.2f × ", step->gain);
+    for (size_t i = 0; i < result->credit_count; i++) {
+        st_report_credit(session, problem, cache, i, &words);
+        st_text_addf(out, "- %.2f × ", result->credits[i].gain);
         st_report_markdown_code(out, st_text_string(&words));
         st_text_clear(&words);
-        if (step->differ > 1)
-            st_text_addf(out, ", %zu at once", step->differ);
+        st_report_credit_how(result, i, ", ", "", out);
         st_text_add(out, "\n");
     }
-    if (result->step_count)
+    if (result->credit_count)
         st_text_add(out, "\n");
     st_text_release(&words);
 }
@@ -165,7 +165,7 @@ static void add_findings(const st_reported_profile *profile, st_text *out)
         st_text_add(out, "</sub>");
         if (finding->focus && finding->focus->line > 0) {
             st_text_addf(out, " (line %d of ", finding->focus->line);
-            st_report_markdown_code(out, finding->focus->file);
+            st_report_markdown_code(out, st_text_file_name(finding->focus->file));
             st_text_add(out, ")");
         }
         st_text_add(out, "\n");
@@ -225,9 +225,14 @@ static void add_command(const st_reported_session *session, st_text *out)
 {
     if (!session->session.command || !session->session.command[0])
         return;
+    st_text words;
+    st_text_init(&words);
+    st_report_command(session, &words);
     st_text_add(out, "Reproduce: ");
-    st_report_markdown_code(out, session->session.command);
+    st_report_markdown_code(out, st_text_string(&words));
     st_text_add(out, "\n");
+    out->failed = out->failed || words.failed;
+    st_text_release(&words);
 }
 
 static void add_session(const st_reported_session *session, int cache, st_text *out)
@@ -245,7 +250,7 @@ static void add_session(const st_reported_session *session, int cache, st_text *
     } else
         st_text_add(out, "**Nothing was tried.**");
     if (lead && lead->results[cache].winner >= 0) {
-        st_report_waits_on(lead->results[cache].winner_profile, &words);
+        st_report_now(session, lead, cache, &words);
         end_sentence(&words);
         st_text_add(out, words.length ? " Now " : "");
         take(out, &words);
@@ -253,7 +258,7 @@ static void add_session(const st_reported_session *session, int cache, st_text *
         st_report_markdown_code(out, lead->candidates[lead->results[cache].winner].configuration);
         st_text_add(out, "\n\n");
         add_table(lead, cache, out);
-        add_steps(session, lead, cache, out);
+        add_credits(session, lead, cache, out);
     } else
         st_text_add(out, "\n\n");
     add_trust(session, out);

@@ -272,6 +272,50 @@ static st_code load_instructions(st_store *store, int64_t key, st_reported_profi
     return code;
 }
 
+// Samples are taken while warps run: where the SMs seldom have work, no wait can save more than that share of the time, and
+// that they have none comes first.
+static void weigh_by_work(st_reported_profile *profile)
+{
+    static const double seldom = 0.2;
+    double busy = st_view_value(&profile->view, "sm_busy", NULL);
+    for (size_t i = 0; i < profile->finding_count; i++) {
+        st_finding *finding = &profile->findings[i];
+        size_t used = strlen(finding->evidence);
+        if (finding->stall >= 0 && finding->gain > busy) {
+            finding->gain = busy;
+            if (busy < seldom)
+                snprintf(finding->evidence + used, sizeof finding->evidence - used,
+                         "; no more can be saved than the %.2g %% of the time in which SMs have work", 100 * busy);
+        }
+        if (finding->stall >= 0 && busy < seldom && finding->severity == ST_GRAVITY_MAJOR)
+            finding->severity = ST_GRAVITY_MINOR;
+        if (busy < seldom && strcmp(finding->rule, "tail_effect") == 0) {
+            st_finding first = *finding;
+            memmove(&profile->findings[1], &profile->findings[0], i * sizeof first);
+            profile->findings[0] = first;
+        }
+    }
+}
+
+// At the limit of the memory waits are what is left of it, and no advice.
+static void weigh_by_limit(const st_reported_session *session, st_reported_profile *profile, int cache)
+{
+    static const double near = 0.95;
+    const st_profile_view *view = &profile->view;
+    bool in_cache = cache == ST_REPORT_WARM && !(view->bytes > 4.0 * (double)session->l2_bytes);
+    if (in_cache || !(st_view_share_of_limit(view) >= near))
+        return;
+    for (size_t i = 0; i < profile->finding_count; i++) {
+        st_finding *finding = &profile->findings[i];
+        if (finding->severity == ST_GRAVITY_FINE)
+            continue;
+        finding->severity = ST_GRAVITY_FINE;
+        finding->message = "The run is at the memory's limit: this is what shows while the memory is busy, not what holds it back.";
+        finding->remedy = "Leave it: no more can be saved than the distance to the limit, unless fewer bytes are moved.";
+        finding->move_count = 0;
+    }
+}
+
 st_code report_profile_load(st_store *store, const st_reported_session *session, const st_reported_problem *problem,
                             int cache, int candidate, st_reported_profile **out, st_error *error)
 {
@@ -297,6 +341,8 @@ st_code report_profile_load(st_store *store, const st_reported_session *session,
     profile->view.line_count = profile->instruction_count;
     profile->finding_count = st_advise(&profile->view, profile->findings);
     st_findings_cap(&profile->view, profile->findings, profile->finding_count);
+    weigh_by_work(profile);
+    weigh_by_limit(session, profile, cache);
     return ST_OK;
 }
 

@@ -345,6 +345,8 @@ st_code report_results(st_store *store, st_reported_session *session, const repo
             if (code == ST_OK)
                 code = report_steps(session, &session->problems[p], cache, result, error);
             if (code == ST_OK)
+                code = report_credits(session, &session->problems[p], result, error);
+            if (code == ST_OK)
                 code = make_importance(session, &session->problems[p], cache, result, error);
         }
     return code;

@@ -183,7 +183,7 @@ static bool add_step(way *of, size_t before, size_t after)
     if (!step)
         return false;
     *step = (st_reported_step){(int)before, (int)after, time_of(of, before) / time_of(of, after),
-                               differences(of, before, after), 0};
+                               differences(of, before, after), 0, 0};
     return true;
 }
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LABEL_COLUMNS = 13, NARROWEST = 60, USUAL = 80, DOUBTS_MOST = 6, CHANGES_MOST = 6, SIZES_MOST = 16 };
+enum { LABEL_COLUMNS = 13, NARROWEST = 60, USUAL = 80, DOUBTS_MOST = 6, SIZES_MOST = 16 };
 
 typedef struct text_page {
     const st_report *report;
@@ -79,34 +79,28 @@ static void add_head(const text_page *to, const st_reported_session *session)
     st_text_addf(&words, "session %.12s of %s, driver %s, %s, %s cache", session->session.id, date,
                  session->driver[0] ? session->driver : "-", session->compiler[0] ? session->compiler : "-",
                  st_report_cache_name(to->report->cache));
+    if (strcmp(session->backend, ST_PREDICTED_BACKEND) == 0)
+        st_text_add(&words, "; PREDICTED, not measured");
     st_text_add(to->out, "\n");
     st_report_row(to->out, "", 2, st_text_string(&words), to->width);
     st_text_release(&words);
 }
 
-// The way from the default to the winner, a row a step that gained, with all that was changed at once.
-static void add_steps(const text_page *to, const st_reported_session *session, const st_reported_problem *problem)
+// What made it faster, a row for what is credited together.
+static void add_credits(const text_page *to, const st_reported_session *session, const st_reported_problem *problem)
 {
     const st_reported_result *result = &problem->results[to->report->cache];
-    size_t shown = 0, left = 0;
     st_text words;
     st_text_init(&words);
-    for (size_t i = 0; i < result->step_count; i++) {
-        const st_reported_step *step = &result->steps[i];
-        if (!st_report_step_is_told(result, i, CHANGES_MOST)) {
-            left++;
-            continue;
-        }
-        st_text_addf(&words, "%.2f ×  ", step->gain);
-        st_report_step(session, problem, to->report->cache, step, &words);
-        if (step->differ > 1)
-            st_text_addf(&words, " (%zu at once)", step->differ);
-        add_row(to, shown++ ? "" : "changed", &words);
+    for (size_t i = 0; i < result->credit_count; i++) {
+        st_text_addf(&words, "%.2f ×  ", result->credits[i].gain);
+        st_report_credit(session, problem, to->report->cache, i, &words);
+        st_report_credit_how(result, i, " (", ")", &words);
+        add_row(to, i ? "" : "changed", &words);
     }
-    if (shown && left)
-        st_text_addf(&words, "and %zu smaller %s: ", left, left == 1 ? "one" : "ones");
-    if (shown) {
-        st_text_add(&words, "steps from the default to the winner over measured configurations, which multiply to the whole");
+    if (result->credit_count) {
+        st_text_add(&words, "gains of steps from the default to the winner over measured configurations; they multiply to "
+                            "the whole");
         add_row(to, "", &words);
     }
     st_text_release(&words);
@@ -128,18 +122,17 @@ static void add_verdict(const text_page *to, const st_reported_session *session,
     if (result->winner >= 0) {
         st_text_add(&words, problem->candidates[result->winner].configuration);
         add_row(to, "winner", &words);
-        add_steps(to, session, problem);
-        st_report_waits_on(result->winner_profile, &words);
+        add_credits(to, session, problem);
+        st_report_now(session, problem, to->report->cache, &words);
         if (words.length)
             add_row(to, "now", &words);
         if (result->standard >= 0 && result->standard != result->winner)
             st_report_waits_on(result->standard_profile, &words);
         if (words.length)
             add_row(to, "default", &words);
-        if (result->note) {
-            st_text_add(&words, result->note);
-            add_row(to, "tie", &words);
-        }
+        st_report_tie(result, &words);
+        if (words.length)
+            add_row(to, result->note && st_text_starts(result->note, ST_PREDICTED_NOTE) ? "chosen" : "tie", &words);
     }
     st_text_release(&words);
 }
@@ -239,14 +232,17 @@ static void add_cut(st_text *out, const char *words, int columns)
 // --- sizes ---------------------------------------------------------------------------------------------------------
 
 static void add_size_row(const text_page *to, const st_reported_session *session, const st_reported_problem *problem,
-                         int label_columns)
+                         int label_columns, bool varying)
 {
     enum { BAR_LEAST = 6, BAR_MOST = 24 };
     int bar = to->width - label_columns - 32;
     const st_reported_result *result = &problem->results[to->report->cache];
     st_text cell;
     st_text_init(&cell);
-    st_report_problem(&cell, problem->text);
+    if (varying)
+        st_report_problem_part(session, problem->text, true, &cell);
+    else
+        st_report_problem(&cell, problem->text);
     st_text_add(to->out, "  ");
     add_cut(to->out, st_text_string(&cell), label_columns);
     st_text_clear(&cell);
@@ -274,7 +270,7 @@ static void add_size_row(const text_page *to, const st_reported_session *session
 
 static void add_sizes(const text_page *to, const st_reported_session *session)
 {
-    size_t label = strlen("problem");
+    size_t label = strlen("problem"), room = (size_t)to->width - 2 - 45; // what stands beside it in the head
     st_text name;
     if (session->count < 2)
         return;
@@ -285,13 +281,18 @@ static void add_sizes(const text_page *to, const st_reported_session *session)
         size_t columns = st_report_columns(st_text_string(&name));
         label = columns > label ? columns : label;
     }
-    size_t room = (size_t)to->width - 2 - 45; // what stands beside it in the head
+    bool varying = label > room; // what all have alike stands above them, so that what tells them apart is not cut off
+    if (varying) {
+        st_text_clear(&name);
+        st_report_problem_part(session, session->problems[0].text, false, &name);
+        st_text_addf(to->out, "\n  all with %s", st_text_string(&name));
+    }
     label = label < room ? label : room;
     st_text_add(to->out, "\n  ");
     st_report_left(to->out, "problem", (int)label);
     st_text_add(to->out, "       time  speedup   of the memory's speed\n");
     for (size_t p = 0; p < session->count && p < SIZES_MOST; p++)
-        add_size_row(to, session, &session->problems[p], (int)label);
+        add_size_row(to, session, &session->problems[p], (int)label, varying);
     if (session->count > SIZES_MOST)
         st_text_addf(to->out, "  and %zu more: simtune query %s --session %.12s\n", session->count - SIZES_MOST,
                      session->session.family, session->session.id);
@@ -349,7 +350,7 @@ static void add_finding(const text_page *to, const st_reported_problem *problem)
         st_text_add(&words, " of the time");
     }
     if (finding->focus && finding->focus->line > 0)
-        st_text_addf(&words, "; most at %s:%d", finding->focus->file, finding->focus->line);
+        st_text_addf(&words, "; most at %s:%d", st_text_file_name(finding->focus->file), finding->focus->line);
     add_row(to, "", &words);
     st_text_release(&words);
 }

@@ -69,7 +69,11 @@ static void ask_status(asking *at)
 static void ask_explored(asking *at)
 {
     double allowed = fact(at, "allowed");
-    size_t tried = at->session->candidate_count - at->session->outcomes[ST_REPORTED_SKIPPED];
+    size_t tried = at->session->candidate_count - at->session->outcomes[ST_REPORTED_SKIPPED], cold = 0, warm = 0;
+    for (size_t p = 0; p < at->session->count; p++) {
+        cold += at->session->problems[p].results[ST_REPORT_COLD].measured;
+        warm += at->session->problems[p].results[ST_REPORT_WARM].measured;
+    }
     const char *strategy = json_string_value(json_object_get(at->session->options, "strategy"));
     bool known = isfinite(allowed) && allowed >= (double)tried && allowed > 0;
     st_text_addf(&at->words, "%zu configuration%s tried on %zu problem%s", tried, tried == 1 ? " was" : "s were",
@@ -80,6 +84,9 @@ static void ask_explored(asking *at)
     }
     if (strategy)
         st_text_addf(&at->words, " (strategy %s)", strategy);
+    if (warm && warm < cold)
+        st_text_addf(&at->words, "; %zu were timed with a cold cache, and %zu of those with a warm one too, as only what came on is",
+                     cold, warm);
     if (!known)
         st_text_add(&at->words, "; how many are allowed is not stored");
     add(at, known ? ST_REPORTED_GREEN : ST_REPORTED_GREY, "explored");
@@ -98,7 +105,7 @@ static void ask_counters(asking *at)
     if (!winners)
         return;
     if (with == winners) {
-        st_text_addf(&at->words, "stall samples and counters are there for %s",
+        st_text_addf(&at->words, "stall samples and counters are there for %s, taken with a cold cache",
                      with == 1 ? "the winner" : "every winner");
         add(at, ST_REPORTED_GREEN, "counters");
         return;
@@ -166,14 +173,14 @@ static void ask_others(asking *at)
         return;
     if (isnan(others)) {
         st_text_add(&at->words, "whether others used the device was not recorded");
-        add(at, ST_REPORTED_GREY, "alone");
+        add(at, ST_REPORTED_GREY, "others");
         return;
     }
     if (others > 0)
         st_text_addf(&at->words, "%.0f other process%s used the device", others, others == 1 ? "" : "es");
     else
         st_text_add(&at->words, "no other process used the device");
-    add(at, others > 0 ? ST_REPORTED_AMBER : ST_REPORTED_GREEN, "alone");
+    add(at, others > 0 ? ST_REPORTED_AMBER : ST_REPORTED_GREEN, "others");
 }
 
 // --- the figures -----------------------------------------------------------------------------------------------------
@@ -248,9 +255,10 @@ static void ask_ties(asking *at)
         return;
     if (ties)
         st_text_addf(&at->words,
-                     "%zu of %zu winners tie with others: the gain over the default stands, which of the tied "
+                     "%zu of %zu winners%s tie with others: the gain over the default stands, which of the tied "
                      "is fastest cannot be told",
-                     ties, winners);
+                     ties, winners, winners > at->session->count ? " (of each problem one with a cold and one with a warm cache)"
+                                                                  : "");
     else
         st_text_addf(&at->words, winners == 1 ? "the winner is clear" : "all %zu winners are clear", winners);
     add(at, ST_REPORTED_GREEN, "ties");

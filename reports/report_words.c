@@ -90,10 +90,12 @@ static void add_ratio(st_text *out, double ratio, st_interval interval)
 static void add_gain(const st_reported_result *result, st_text *out)
 {
     st_interval speedup = result->speedup;
-    if (result->winner == result->standard)
+    if (result->note && st_text_starts(result->note, ST_PREDICTED_NOTE))
+        st_text_add(out, "is PREDICTED, not measured, so nothing tells how it compares with the default");
+    else if (result->winner == result->standard)
         st_text_add(out, "the default itself is the fastest");
     else if (result->standard < 0 || !isfinite(speedup.centre))
-        st_text_add(out, "the default has no time to compare with");
+        st_text_add(out, "cannot be compared with the default, which has no time");
     else if (isfinite(speedup.low) && speedup.low <= 1 && speedup.high >= 1)
         st_text_add(out, "cannot be told from the default");
     else {
@@ -152,6 +154,122 @@ void st_report_waits_on(const st_reported_profile *profile, st_text *out)
         st_report_share(out, dram);
         st_text_add(out, " of its peak");
     }
+}
+
+bool st_report_is_at_limit(const st_reported_session *session, const st_reported_result *result, int cache)
+{
+    static const double near = 0.95;
+    bool in_cache = cache == ST_REPORT_WARM && !(result->bytes > 4.0 * (double)session->l2_bytes);
+    return result->winner >= 0 && result->limit_share >= near && !in_cache;
+}
+
+void st_report_at_limit(const st_reported_session *session, const st_reported_result *result, int cache, st_text *out)
+{
+    if (!st_report_is_at_limit(session, result, cache))
+        return;
+    st_text_add(out, "at the memory's limit: ");
+    if (result->limit_share >= 1) {
+        st_text_add(out, "nothing is left of what was measured of it");
+        return;
+    }
+    st_text_add(out, "at most ");
+    st_report_share(out, 1 - result->limit_share);
+    st_text_add(out, " is left");
+}
+
+void st_report_now(const st_reported_session *session, const st_reported_problem *problem, int cache, st_text *out)
+{
+    const st_reported_result *result = &problem->results[cache];
+    const st_reported_profile *profile = result->winner_profile;
+    size_t before = out->length;
+    st_report_at_limit(session, result, cache, out);
+    if (!profile || !profile->any)
+        return;
+    st_text_add(out, out->length > before ? "; " : "");
+    st_report_waits_on(profile, out);
+    if (cache == ST_REPORT_WARM && out->length > before)
+        st_text_add(out, " (counters and stalls were taken with a cold cache)");
+}
+
+void st_report_tie(const st_reported_result *result, st_text *out)
+{
+    if (result->note && !(result->tied > 1 && !st_text_starts(result->note, ST_PREDICTED_NOTE)))
+        st_text_add(out, result->note);
+    else if (result->tied > 1)
+        st_text_addf(out, "%d configurations tie; of those within 0.5 %% of the fastest the simplest was taken: by registers of "
+                          "the kernel that needs most, then by nearness to the default, then by time", result->tied);
+}
+
+// The end of a word of a command; quotes hold blanks.
+static size_t word_length(const char *at)
+{
+    size_t length = 0;
+    for (char quote = 0; at[length] && (quote || at[length] != ' '); length++)
+        if (at[length] == quote)
+            quote = 0;
+        else if (!quote && (at[length] == '\'' || at[length] == '"'))
+            quote = at[length];
+    return length;
+}
+
+static bool is_word(const char *at, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(at, word, length) == 0;
+}
+
+void st_report_command(const st_reported_session *session, st_text *out)
+{
+    static const char *const files[] = {"--db", "--output", "-o"};
+    const char *at = session->session.command ? session->session.command : "", *family = session->session.family;
+    size_t begin = out->length;
+    for (size_t length; at += strspn(at, " "), *at; at += length) {
+        size_t name = strcspn(at, "= "), i = 0;
+        length = word_length(at);
+        while (i < sizeof files / sizeof *files && !is_word(at, name < length ? name : length, files[i]))
+            i++;
+        if (i < sizeof files / sizeof *files) {
+            if (name >= length) { // its value is the next word
+                at += length;
+                at += strspn(at, " ");
+                length = word_length(at);
+            }
+            continue;
+        }
+        st_text_add(out, out->length > begin ? " " : "");
+        size_t tail = strlen(family) + 3, place = strlen("/templates/");
+        const char *end = at + length - (length > tail + place ? tail : 0);
+        if (length > tail + place && strncmp(end - place, "/templates/", place) == 0 &&
+            strncmp(end, family, tail - 3) == 0 && strncmp(end + tail - 3, ".cu", 3) == 0)
+            st_text_add(out, family);
+        else
+            st_text_add_bytes(out, at, length);
+    }
+}
+
+static bool is_common(const st_reported_session *session, const char *pair, size_t name_length, size_t length)
+{
+    for (size_t p = 0; p < session->count; p++) {
+        size_t here;
+        const char *value = st_report_value_of(session->problems[p].text, pair, name_length, &here);
+        if (!value || here != length - name_length - 1 || strncmp(value, pair + name_length + 1, here) != 0)
+            return false;
+    }
+    return true;
+}
+
+void st_report_problem_part(const st_reported_session *session, const char *problem, bool varying, st_text *out)
+{
+    size_t name_length, length;
+    st_text part;
+    st_text_init(&part);
+    for (const char *pair; (pair = st_report_next_pair(&problem, &name_length, &length));)
+        if (length > name_length && (session->count == 1 || is_common(session, pair, name_length, length) != varying)) {
+            st_text_add(&part, part.length ? " " : "");
+            st_text_add_bytes(&part, pair, length);
+        }
+    st_report_problem(out, st_text_string(&part));
+    out->failed = out->failed || part.failed;
+    st_text_release(&part);
 }
 
 void st_report_change(const st_reported_session *session, const st_reported_change *change, st_text *out)
@@ -269,13 +387,4 @@ void st_report_step(const st_reported_session *session, const st_reported_proble
             let_go += is_let_go;
             told++;
         }
-}
-
-bool st_report_step_is_told(const st_reported_result *result, size_t step, size_t most)
-{
-    size_t before = 0;
-    for (size_t i = 0; i < result->step_count; i++)
-        before += result->steps[i].gain > result->steps[step].gain ||
-                  (result->steps[i].gain == result->steps[step].gain && i < step);
-    return result->steps[step].gain >= ST_REPORT_GAIN_TELLS && before < most;
 }

@@ -142,7 +142,7 @@ static void add_tie_row(const page *to, const summary_problem *problem, st_text 
     const summary_result *result = &problem->results[to->cache];
     if (result->tied <= 1)
         return;
-    st_text_addf(words, "%d tie; the one with the fewest registers was taken", result->tied);
+    st_text_addf(words, "%d tie; the simplest was taken: by registers, then by nearness to the default", result->tied);
     add_row(to, "ties", words);
 }
 

@@ -4,6 +4,7 @@
 #include "tuner/plan.h"
 
 #include "tuner/base/memory.h"
+#include "tuner/base/text.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -423,6 +424,25 @@ st_code st_plan_make(const st_bindings *bindings, const st_step *steps, size_t s
     if (code != ST_OK)
         st_plan_release(out);
     return code;
+}
+
+st_code st_plan_check_steps(const st_bindings *bindings, const st_plan *plan, st_error *error)
+{
+    const st_template *tmpl = bindings->tmpl;
+    for (size_t i = 0; i < tmpl->buffer_count && !plan->step_count; i++) {
+        const st_buffer *buffer = &tmpl->buffers[i];
+        int64_t count = 0;
+        if (buffer->role != ST_BUFFER_OUTPUT && buffer->role != ST_BUFFER_INOUT)
+            continue;
+        st_code code = within(bindings, buffer->count, 0, 0, INT64_MAX / 16, buffer->name, 0, &count, error);
+        if (code == ST_OK && count > 0)
+            code = st_fail(error, ST_NOTHING, "let the grid have a block along each axis",
+                           "%s: it launches nothing, though %s has %lld element%s to be written", tmpl->path, buffer->name,
+                           (long long)count, st_plural(count));
+        if (code != ST_OK)
+            return code;
+    }
+    return ST_OK;
 }
 
 st_code st_plan_compares(const st_bindings *bindings, st_plan_compare **out, size_t *count,

@@ -43,6 +43,9 @@ void st_plan_kernels_release(st_plan_kernels *kernels);
 st_code st_plan_make(const st_bindings *bindings, const st_step *steps, size_t step_count,
                      const st_plan_kernels *kernels, st_plan *out, st_error *error);
 
+// ST_NOTHING for a plan without a step while outputs have elements: it would be timed as nothing, and win.
+st_code st_plan_check_steps(const st_bindings *bindings, const st_plan *plan, st_error *error);
+
 // The kernels of the references (those that the default configuration takes), then of the derives (all, since
 // the configuration at hand decides which run): what a worker is given with the problem. The derives' indices
 // count from the first reference. `lowered`: of st_reference_program_make.

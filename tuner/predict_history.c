@@ -39,10 +39,10 @@ static st_code take(void *context, const st_answer *answer, st_error *error)
     loading *at = context;
     st_measured *to = at->out;
     st_measured_row row = {.registers = answer->registers, .local_bytes = answer->local_bytes,
-                           .blocks_per_sm = answer->blocks_per_sm, .ns = answer->median_ns,
+                           .blocks_per_sm = answer->blocks_per_sm, .ns = answer->comparable_ns,
                            .is_winner = answer->is_winner, .is_default = answer->is_default};
     if (!st_backend_is_hardware(answer->backend) || strcmp(answer->outcome, "correct") != 0 ||
-        strcmp(answer->cache, "cold") != 0 || !(answer->median_ns > 0))
+        strcmp(answer->cache, "cold") != 0 || !(answer->comparable_ns > 0))
         return ST_OK;
     if (!st_text_equal(answer->template_hash, at->tmpl->hash) ||
         st_problem_parse(at->tmpl, answer->problem, &row.problem, NULL) != ST_OK ||

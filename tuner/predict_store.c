@@ -95,7 +95,7 @@ static st_code add_row(st_store *store, const st_template *tmpl, const st_predic
     st_text_init(&note);
     st_problem_text(tmpl, &choice->problem, &problem);
     st_config_text(tmpl, &choice->config, &config);
-    st_text_addf(&note, "predicted, not measured: %s%s", prediction->by ? "as ranked on " : "by a model alone",
+    st_text_addf(&note, ST_PREDICTED_NOTE "%s%s", prediction->by ? "as ranked on " : "by a model alone",
                  prediction->by ? prediction->by->name : "");
     st_candidate_row row = {.session_key = session,
                             .detail = (char *)(uintptr_t)st_text_string(&note),

@@ -70,6 +70,12 @@ static st_code collect(void *context, const st_answer *answer, st_error *error)
         all->stale++;
         return ST_OK;
     }
+    // A header and a lock file name the class; what no device has would make a header that nothing can read.
+    if (answer->cc < 20 || answer->cc > 999 || answer->sm_count < 1)
+        return st_fail(error, ST_FAILED, "see simtune db check; export anew from the device, or narrow it with --device",
+                       "the store says of the device %s that its compute capability is %d (10 * major + minor, from 20 on) "
+                       "and that it has %d multiprocessors: no header can be made for it",
+                       answer->device_name ? answer->device_name : "?", answer->cc, answer->sm_count);
     st_choice *there = already_there(all, &choice);
     if (there && (is_predicted || !there->predicted)) // what was measured takes the place of what was predicted
         return ST_OK;

@@ -138,7 +138,7 @@ static st_code open_problems(st_run *run, st_error *error)
         if (code == ST_OK)
             code = run_choose(run, problem, error);
         if (code != ST_OK)
-            return st_error_prefix(error, "%s", problem->text);
+            return *problem->text ? st_error_prefix(error, "%s", problem->text) : code;
         if (bytes >= 0)
             problem->bytes = (double)bytes;
     }
@@ -196,6 +196,8 @@ static st_code tune_problem(st_run *run, run_problem *problem, st_error *error)
     // A resumed run that has a winner here was past its candidates: a new budget must not add to them.
     if (!problem->won[COLD] && !problem->won[WARM]) {
         code = run_phase(run, problem, "screen", run_screen, error);
+        if (code == ST_OK)
+            run_note_limit(run, problem);
         if (code == ST_OK && !run_interrupted(run))
             code = compile_ahead(run, problem + 1, error);
         if (code == ST_OK && !run_interrupted(run))

@@ -224,6 +224,8 @@ static st_code plan_candidate(st_run *run, st_link *link, const st_problem *prob
     if (code == ST_OK)
         code = st_plan_make(&bindings, run->tmpl->steps, run->tmpl->step_count, &candidate->kernels, &plan,
                             error);
+    if (code == ST_OK)
+        code = st_plan_check_steps(&bindings, &plan, error);
     const char *forbidden_by = NULL;
     if (code == ST_OK && space && st_space_has_late_where(space))
         code = st_space_late_where(space, &bindings, &forbidden_by, error);

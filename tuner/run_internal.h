@@ -230,6 +230,8 @@ size_t run_best_rival(const st_run *run, const run_problem *problem, int cache, 
 
 // --- run_screen.c
 st_code run_screen(st_run *run, run_problem *problem, st_error *error);
+// Says that --budget limit was not reached though nothing is left to try.
+void run_note_limit(st_run *run, const run_problem *problem);
 // The same of those among some that are to be tried and are compiled, or failed to; at most a few, so that what is
 // known is known soon. *tried: how many that were. `number`: of the chunk.
 st_code run_screen_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, uint64_t number,

@@ -253,6 +253,18 @@ const char *run_budget_ends(const st_run *run, const run_problem *problem, doubl
     return words;
 }
 
+void run_note_limit(st_run *run, const run_problem *problem)
+{
+    char words[80];
+    double limit_ns = problem->bytes / run->read_gbs;
+    if (!(run->options->budget_limit > 0) || run_interrupted(run) || problem->done < problem->candidate_count ||
+        isnan(problem->best_ns[COLD]) || run_budget_ends(run, problem, 0, problem->best_ns[COLD], words, sizeof words))
+        return;
+    run_note(run, "%s: all %zu candidates were tried, and none was within %.4g %% of the memory's limit; the best was %.3g %% above",
+             problem->text, problem->candidate_count, run->options->budget_limit * 100,
+             (problem->best_ns[COLD] / limit_ns - 1) * 100);
+}
+
 // Those of `indexes` that are to be tried and are compiled (or failed to).
 static void gather_some(st_run *run, run_problem *problem, const size_t *indexes, size_t count, chunk *out)
 {

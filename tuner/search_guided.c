@@ -474,7 +474,8 @@ static const char *says_guided(st_search *search)
 {
     guided *at = search->state;
     if (isnan(at->trust))
-        snprintf(at->words, sizeof at->words, "%zu answers: no model yet", search->told_count);
+        snprintf(at->words, sizeof at->words, "%zu answer%s: no model yet", search->told_count,
+                 search->told_count == 1 ? "" : "s");
     else
         snprintf(at->words, sizeof at->words, "%zu answers: %s (rank correlation %.2f of answers that it was not shown)",
                  search->told_count, at->trust >= trusted ? "a model" : "a model that abstains every other time",

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Largest number of nodes that an expression may have with its lets written out.
@@ -151,7 +152,7 @@ static st_code check_size(st_sql_writer *w, const st_expression *e) {
     st_place place = st_expression_place(e);
     return st_fail(w->error, ST_USAGE, "Use fewer lets of lets.",
                    "%s:%d: `%.200s` is too long once the lets in it are written out",
-                   place.file ? place.file : "", place.line, st_expression_text(e));
+                   place.file ? place.file : "", abs(place.line), st_expression_text(e));
 }
 
 static void add_term(st_sql_writer *w, const st_expression *e, int level) {

@@ -343,13 +343,24 @@ static st_code parse_text(t1_writer *to, const char *kernel_path, const char *ke
     st_text_addf(&to->out, "#line 1 \"%s\"\n%s", name, kernel);
     if (to->out.failed || to->definitions.failed)
         return st_fail_memory(to->error, "reading a T1 file");
+    st_list full = {0}; // places with the file's name, for what is wrong once expressions are computed
+    for (size_t i = 0; i < to->places.count; i++) {
+        char *place = st_format("%s: %s", to->path, to->places.items[i]);
+        bool kept = place && st_list_add(&full, place, strlen(place));
+        st_free(place);
+        if (!kept) {
+            st_list_free(&full);
+            return st_fail_memory(to->error, "reading a T1 file");
+        }
+    }
     st_code code = strpbrk(name, "\"\\\n")
                        ? st_t1_wrong(to, "KernelSpecification.KernelFile", NULL,
                                      "a name that cannot be quoted")
-                       : st_template_parse_beside(to->path, kernel_path, st_text_string(&to->out),
+                       : st_template_parse_beside(to->path, kernel_path, &full, st_text_string(&to->out),
                                                   to->out.length, out, to->error);
     if (code == ST_USAGE)
         name_place(to);
+    st_list_free(&full);
     return code;
 }
 

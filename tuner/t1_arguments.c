@@ -12,6 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
+// Elements of a vector, and bytes of shared memory, that no device has.
+#define MOST_ELEMENTS (INT64_C(1) << 40)
+#define MOST_SHARED (1 << 20)
+
 static const char *const dimensions[] = {"X", "Y", "Z"}, *const axes[] = {"problem_size_x",
                                                                           "problem_size_y",
                                                                           "problem_size_z"};
@@ -102,6 +106,18 @@ static st_code read_scalar(t1_writer *to, const char *place, const json_t *objec
     return ST_OK;
 }
 
+// A plain number; expressions are looked at when they are computed.
+static st_code check_number(t1_writer *to, const char *place, const json_t *value, int64_t low, int64_t high,
+                            const char *key)
+{
+    if (!json_is_integer(value) || (json_integer_value(value) >= low && json_integer_value(value) <= high))
+        return ST_OK;
+    char what[120];
+    snprintf(what, sizeof what, "%s is %lld, outside %lld to %lld", key, (long long)json_integer_value(value), (long long)low,
+             (long long)high);
+    return st_t1_wrong(to, place, "Write what the device can hold.", what);
+}
+
 static st_code fill_of(t1_writer *to, const char *place, const json_t *object, const char **out)
 {
     const char *fill = json_string_value(json_object_get(object, "FillType"));
@@ -142,6 +158,8 @@ static st_code read_vector(t1_writer *to, const char *place, const char *name, c
         code = st_t1_size(to, place, json_object_get(object, "Size"), &size, &present);
     if (code == ST_OK && !present)
         code = st_t1_wrong(to, place, NULL, "a vector without Size");
+    if (code == ST_OK)
+        code = check_number(to, place, json_object_get(object, "Size"), 0, MOST_ELEMENTS, "Size");
     if (code == ST_OK) {
         // What is written is filled by verification.
         code = st_t1_line(to, place, "buffer %s : %s %s[%d * (%s)]%s", name, role, type->type,
@@ -163,8 +181,9 @@ static st_code read_local(t1_writer *to, const char *place, const json_t *object
     st_text_addf(&all->smem, " + %d * (", type->count * type->bytes);
     st_code code = st_t1_size(to, place, json_object_get(object, "Size"), &all->smem, &present);
     st_text_add(&all->smem, ")");
-    return code == ST_OK && !present ? st_t1_wrong(to, place, NULL, "local memory without Size")
-                                     : code;
+    if (code == ST_OK && !present)
+        code = st_t1_wrong(to, place, NULL, "local memory without Size");
+    return code == ST_OK ? check_number(to, place, json_object_get(object, "Size"), 0, MOST_SHARED, "Size") : code;
 }
 
 static st_code read_argument(t1_writer *to, size_t index, const json_t *object, arguments *all)
@@ -316,6 +335,8 @@ static st_code write_launch(t1_writer *to, const json_t *kernel, const char *nam
     }
     if (code == ST_OK && (grid.failed || blocks.failed))
         code = st_fail_memory(to->error, "reading a T1 file");
+    if (code == ST_OK)
+        code = check_number(to, "KernelSpecification.SharedMemory", shared, 0, MOST_SHARED, "it");
     long long fixed = json_is_integer(shared) ? (long long)json_integer_value(shared) : 0;
     if (code == ST_OK)
         code =
@@ -334,6 +355,8 @@ st_code st_t1_read_launch(t1_writer *to, const json_t *kernel, const char *name)
 {
     const json_t *list = json_object_get(kernel, "Arguments");
     arguments all;
+    if (list && !json_is_null(list) && !json_is_array(list))
+        return st_t1_wrong(to, "KernelSpecification.Arguments", "Write \"Arguments\": [{…}, …].", "it is no list");
     st_text_init(&all.list);
     st_text_init(&all.bytes);
     st_text_init(&all.smem);

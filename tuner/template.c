@@ -289,16 +289,16 @@ static st_template *new_template(const char *path, const char *beside, const cha
 
 st_code st_template_parse(const char *path, const char *text, size_t length, st_template **out,
                           st_error *error) {
-    return st_template_parse_beside(path, path, text, length, out, error);
+    return st_template_parse_beside(path, path, NULL, text, length, out, error);
 }
 
-st_code st_template_parse_beside(const char *path, const char *beside, const char *text, size_t length,
-                                 st_template **out, st_error *error) {
+st_code st_template_parse_beside(const char *path, const char *beside, const st_list *places, const char *text,
+                                 size_t length, st_template **out, st_error *error) {
     *out = NULL;
     st_template *t = new_template(path, beside, text, length);
     if (!t)
         return st_fail_memory(error, "reading the template");
-    st_loader loader = {.tmpl = t, .error = error};
+    st_loader loader = {.tmpl = t, .places = places, .error = error};
     st_directives directives;
     st_code code = st_directives_read(path, text, length, &directives, error);
     if (!code)

@@ -58,6 +58,8 @@ void st_loader_suggest(const char *word, const char *const *names, size_t count,
 
 st_code st_loader_expression(st_loader *loader, const char *text, st_expression **out) {
     st_place place = {loader->tmpl->path, loader->at->line};
+    if (loader->places && loader->at->line > 0 && (size_t)loader->at->line <= loader->places->count)
+        place = (st_place){loader->places->items[loader->at->line - 1], -loader->at->line};
     return st_expression_parse(text, place, &loader->tmpl->scope, out, loader->error);
 }
 

@@ -3,6 +3,7 @@
 #ifndef SIMTUNE_TUNER_TEMPLATE_INTERNAL_H
 #define SIMTUNE_TUNER_TEMPLATE_INTERNAL_H
 
+#include "tuner/base/options.h"
 #include "tuner/template.h"
 
 // --- directives as text (template_directives.c)
@@ -22,7 +23,7 @@ st_code st_directives_read(const char *path, const char *text, size_t length, st
 void st_directives_release(st_directives *directives);
 
 // st_template_parse of a text whose own files lie beside `beside` (t1.c: the kernel's file).
-st_code st_template_parse_beside(const char *path, const char *beside, const char *text, size_t length,
+st_code st_template_parse_beside(const char *path, const char *beside, const st_list *places, const char *text, size_t length,
                                  st_template **out, st_error *error);
 
 // --- one loading
@@ -30,6 +31,7 @@ st_code st_template_parse_beside(const char *path, const char *beside, const cha
 typedef struct st_loader {
     st_template *tmpl;
     const st_directive *at; // the directive being read
+    const st_list *places;  // what stands for the file and line of each line; NULL: the file and the line
     st_error *error;
     size_t axis_capacity, parameter_capacity, let_capacity, where_capacity, determinism_capacity,
         buffer_capacity, step_capacity, reference_capacity, compare_capacity, made_capacity,

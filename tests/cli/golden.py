@@ -48,7 +48,7 @@ json() {
     sed 's/^/! /' .err
     [ $rc = 0 ] || echo "exit $rc"
 }
-untimed() { t "$@" | sed -E 's/ *(≈ )?[0-9.]+ (ns|µs|ms|GB\/s|%)/ TIME \2/g'; }
+untimed() { t "$@" | sed -E '/^  ≈: what such a time/d; s/ *(≈ )?[0-9.]+ (ns|µs|ms|GB\/s|%)/ TIME \2/g'; }
 sql() { python3 "$SQL" "$@"; }
 failed() { sql history.db "SELECT candidate_id FROM candidate WHERE outcome = '$1' LIMIT 1"; }
 left() { echo "\$ left"; ls | grep -v '\.db'; }

@@ -25,7 +25,7 @@ class Interrupted(harness.Case):
         return place.finish(process, timeout=20)
 
     def test_what_was_measured_is_kept_and_reported(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             place = self.place()
             words = place.words("twice", *COMMAND, "--jobs", "1")
             result = self.interrupt(place, words, lambda p=place: count(p, "candidate") >= 2, number)

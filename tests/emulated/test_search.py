@@ -75,6 +75,11 @@ class Search(harness.Case):
         far = place.tune("steered", *GUIDED, "--budget", "limit:0.001%,8", "--counters", "off")
         self.assert_code(far, 0)
         self.assertEqual(len(asked(place)), 8)
+        place = self.place()
+        all_tried = place.tune("steered", "--strategy", "exhaustive", "--budget", "limit:0.001%", "--set", "BLOCK=128",
+                               "--counters", "off")
+        self.assert_code(all_tried, 0)
+        self.assert_says(all_tried.err, r"all \d+ candidates were tried, and none was within 0.001 % of the memory's limit")
         bare = place.tune("keep", "--budget", "limit:5%")
         self.assert_code(bare, 2)
         self.assert_says(bare.err, "--budget limit needs the bytes that a run moves, which keep does not say")

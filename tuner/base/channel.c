@@ -178,6 +178,7 @@ static void become_child(int channel, int errors, const char *program, char *con
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGINT, SIG_IGN); // the parent ends us in order: what a whole group gets must not look like a crash
     signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);

@@ -24,7 +24,7 @@
 // Where a text stands, for messages: "reduce.cu:12".
 typedef struct st_place {
     const char *file; // borrowed
-    int line;
+    int line; // 0: none; below 0: that of a text which was made out of `file`, and is not told
 } st_place;
 
 // What a name stands for; all but the first are of the query dialect alone.

@@ -269,6 +269,15 @@ static st_code no_finished(st_store *store, const char *family, st_error *error)
 {
     st_session_row row;
     st_code code = st_store_session_newest(store, family, &row, error);
+    if (code == ST_OK && row.status == ST_SESSION_FINISHED) { // measured ones would have been found
+        char remedy[160];
+        snprintf(remedy, sizeof remedy, "simtune report %.12s shows the newest, simtune query --best all; tune on such a device to know",
+                 row.id);
+        code = st_fail(error, ST_NOTHING, remedy, "the store has only predictions%s%s, which nobody measured",
+                       family ? " of " : "", family ? family : "");
+        st_session_row_release(&row);
+        return code;
+    }
     if (code == ST_OK) {
         char remedy[160];
         snprintf(remedy, sizeof remedy, "simtune report %.12s shows what there is of it; the command that began it goes on with it",

@@ -104,6 +104,9 @@ st_code st_cli_arch(const char *word, int *cc, st_error *error)
                          : strncmp(word, "compute_", 8) == 0 ? word + 8
                                                              : word;
     int64_t number;
+    if (strchr(word, ','))
+        return st_fail(error, ST_USAGE, "name one, like sm_90, and run it again for the next", "one arch only, not %s",
+                       word);
     size_t length = strspn(digits, "0123456789");
     bool fine = length >= 2 && length <= 3 && (digits[length] == '\0' ||
                                                ((digits[length] == 'a' || digits[length] == 'f') && !digits[length + 1]));

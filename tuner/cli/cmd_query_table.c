@@ -14,13 +14,24 @@ static void add_head(const st_query_printing *to, st_text *text)
                           : "  cache       time        speed  of mem.  × the default          candidate\n");
 }
 
+// Names of devices are others' words: a line stays one.
+static void add_line(st_text *text, const char *words)
+{
+    for (size_t length; *words; words += length + (words[length] != '\0')) {
+        length = strcspn(words, "\n\r\t");
+        st_text_add_bytes(text, words, length);
+        st_text_add(text, words[length] ? "?" : "");
+    }
+}
+
 // The words of a heading, once.
 static bool begin(st_query_printing *to, char *last, size_t size, const char *heading, st_text *text)
 {
     if (strcmp(heading, last) == 0)
         return false;
-    st_text_addf(text, "%s%s%s%s\n", to->count ? "\n" : "", to->cli->colour ? "\033[1m" : "", heading,
-                 to->cli->colour ? "\033[0m" : "");
+    st_text_addf(text, "%s%s", to->count ? "\n" : "", to->cli->colour ? "\033[1m" : "");
+    add_line(text, heading);
+    st_text_add(text, to->cli->colour ? "\033[0m\n" : "\n");
     add_head(to, text);
     snprintf(last, size, "%s", heading);
     to->problem[0] = '\0';

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ typedef struct wanted {
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), other = strlen(end);
-    return length > other && strcmp(text + length - other, end) == 0;
+    return length > other && strcasecmp(text + length - other, end) == 0;
 }
 
 // FORMS: the ending is none of ours. A name without one gets the page.
@@ -46,6 +47,19 @@ static form form_of_file(const char *path)
     return strchr(st_text_file_name(path), '.') ? FORMS : FORM_HTML;
 }
 
+// "md", or an ending: "markdown", "htm", "TXT". FORMS: none.
+static form form_of_name(const char *name)
+{
+    for (int i = 0; i < FORMS; i++) {
+        bool meant = strcasecmp(forms[i].name, name) == 0;
+        for (size_t e = 0; e < sizeof forms[i].endings / sizeof *forms[i].endings; e++)
+            meant = meant || (forms[i].endings[e] && strcasecmp(forms[i].endings[e] + 1, name) == 0);
+        if (meant)
+            return (form)i;
+    }
+    return FORMS;
+}
+
 static st_code choose_form(const st_cli *cli, wanted *out, const char *name, st_error *error)
 {
     form by_file = FORM_TEXT;
@@ -55,9 +69,10 @@ static st_code choose_form(const st_cli *cli, wanted *out, const char *name, st_
     } else if (out->path)
         by_file = form_of_file(out->path);
     out->form = by_file;
-    for (int i = 0; i < FORMS && name; i++)
-        if (strcmp(forms[i].name, name) == 0)
-            out->form = (form)i;
+    if (name)
+        out->form = form_of_name(name);
+    if (name && out->form == FORMS)
+        return st_fail(error, ST_USAGE, "it is text, html, md or json", "there is no --format %s", name);
     if (cli->json && name && out->form != FORM_JSON)
         return st_fail(error, ST_USAGE, "leave one of them out", "--json and --format %s at the same time", name);
     bool told = out->path && strchr(st_text_file_name(out->path), '.');
@@ -74,12 +89,10 @@ static st_code choose_form(const st_cli *cli, wanted *out, const char *name, st_
 
 static st_code read_words(st_cli *cli, wanted *out, st_error *error)
 {
-    static const char *const caches[] = {"cold", "warm", NULL}, *const names[] = {"text", "html", "md", "json", NULL};
-    const char *cache = NULL, *name = NULL;
+    static const char *const caches[] = {"cold", "warm", NULL};
+    const char *cache = NULL, *name = st_parsed_text(cli->parsed, "format");
     *out = (wanted){.family = st_parsed_text(cli->parsed, "family"), .path = st_parsed_text(cli->parsed, "output")};
     st_code code = st_cli_choice(cli, "cache", caches, &cache, error);
-    if (code == ST_OK)
-        code = st_cli_choice(cli, "format", names, &name, error);
     if (code != ST_OK)
         return code;
     out->cache = cache ? st_report_cache_find(cache) : ST_REPORT_COLD;

@@ -121,7 +121,7 @@ static void print_axes(st_cli *cli, const st_template *tmpl, st_text *text)
     }
     for (size_t i = 0; i < tmpl->problem_rule_count; i++)
         st_text_addf(text, "%s  %4d  %s\n", i ? "" : "those that make sense together (line of the template)\n",
-                     st_expression_place(tmpl->problem_rules[i]).line, st_expression_text(tmpl->problem_rules[i]));
+                     abs(st_expression_place(tmpl->problem_rules[i]).line), st_expression_text(tmpl->problem_rules[i]));
     fputs(st_text_string(text), cli->out);
     st_text_clear(text);
 }
@@ -174,12 +174,12 @@ static st_code print_constraints(st_cli *cli, const st_template *tmpl, st_error 
                           ? "\nconstraints: what every allowed configuration keeps (line of the template)\n"
                           : "\nno constraints\n");
     for (size_t i = 0; i < tmpl->where_count; i++)
-        fprintf(cli->out, "  %4d  %s\n", st_expression_place(tmpl->wheres[i]).line,
+        fprintf(cli->out, "  %4d  %s\n", abs(st_expression_place(tmpl->wheres[i]).line),
                 st_expression_text(tmpl->wheres[i]));
     for (size_t i = 0; i < tmpl->let_count; i++)
         if (used[i]) {
             fprintf(cli->out, "%s  %4d  %s = %s%s\n", any ? "" : "where\n",
-                    st_expression_place(tmpl->lets[i].value).line, tmpl->lets[i].name,
+                    abs(st_expression_place(tmpl->lets[i].value).line), tmpl->lets[i].name,
                     st_expression_text(tmpl->lets[i].value), tmpl->lets[i].late ? "  (known after compiling)" : "");
             any = true;
         }
@@ -256,7 +256,7 @@ static json_t *expressions_json(st_expression *const *expressions, size_t count)
     json_t *list = json_array();
     bool whole = list;
     for (size_t i = 0; i < count && whole; i++)
-        whole = json_array_append_new(list, json_pack("{s:i, s:s}", "line", st_expression_place(expressions[i]).line,
+        whole = json_array_append_new(list, json_pack("{s:i, s:s}", "line", abs(st_expression_place(expressions[i]).line),
                                                       "where", st_expression_text(expressions[i]))) == 0;
     if (whole)
         return list;

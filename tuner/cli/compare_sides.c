@@ -4,6 +4,7 @@
 #include "reports/format.h"
 #include "tuner/emit_rows.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,17 +71,24 @@ st_code st_cli_store_that_is(st_cli *cli, st_store **out, st_error *error)
 
 // --- what a word means ---------------------------------------------------------------------------------------------
 
+enum { HEADER = ST_SIDE_KINDS, KINDS };
+
 typedef struct meanings {
     int by;            // st_side_kind, -1: any
-    size_t count;
+    bool no_ids;       // of sessions, candidates and templates
+    size_t count, of_kind[KINDS];
     st_cli_side first;
     st_text all;       // "driver 580.159.04, template 58ab…"
 } meanings;
 
+static bool is_id(st_side_kind kind)
+{
+    return kind == ST_SIDE_SESSION || kind == ST_SIDE_CANDIDATE || kind == ST_SIDE_TEMPLATE;
+}
+
 static void set_label(st_cli_side *side, const char *about)
 {
-    bool is_id = side->kind == ST_SIDE_SESSION || side->kind == ST_SIDE_CANDIDATE || side->kind == ST_SIDE_TEMPLATE;
-    snprintf(side->label, sizeof side->label, is_id ? "%s %.12s%s%s%s" : "%s %s%s%s%s",
+    snprintf(side->label, sizeof side->label, is_id(side->kind) ? "%s %.12s%s%s%s" : "%s %s%s%s%s",
              st_side_kind_name(side->kind), side->value, about[0] ? " (" : "", about, about[0] ? ")" : "");
 }
 
@@ -88,14 +96,35 @@ static st_code take_meaning(void *context, const st_meaning *meaning, st_error *
 {
     meanings *at = context;
     (void)error;
-    if (at->by >= 0 && (int)meaning->kind != at->by)
+    if ((at->by >= 0 && (int)meaning->kind != at->by) || (at->no_ids && is_id(meaning->kind)))
         return ST_OK;
     st_cli_side side = {.kind = meaning->kind};
     snprintf(side.value, sizeof side.value, "%s", meaning->value);
     set_label(&side, meaning->about);
     if (!at->count++)
         at->first = side;
+    at->of_kind[meaning->kind]++;
     st_text_addf(&at->all, "%s%s", at->all.length ? ", " : "", side.label);
+    return ST_OK;
+}
+
+// "A100" of "NVIDIA A100-SXM4-80GB", not "A10". Such a word may be the beginning of an id as well, by chance.
+typedef struct named {
+    const char *word;
+    bool device;
+} named;
+
+static st_code take_name(void *context, const st_meaning *meaning, st_error *error)
+{
+    named *at = context;
+    size_t length = strlen(at->word);
+    (void)error;
+    if (meaning->kind != ST_SIDE_DEVICE)
+        return ST_OK;
+    for (const char *start = strcasestr(meaning->value, at->word); start && !at->device;
+         start = strcasestr(start + 1, at->word))
+        at->device = (start == meaning->value || !isalnum((unsigned char)start[-1])) &&
+                     !isalnum((unsigned char)start[length]);
     return ST_OK;
 }
 
@@ -112,6 +141,7 @@ static void take_file(meanings *at, const char *word)
     snprintf(side.label, sizeof side.label, "header %s", word);
     if (!at->count++)
         at->first = side;
+    at->of_kind[HEADER]++;
     st_text_addf(&at->all, "%s%s", at->all.length ? ", " : "", side.label);
 }
 
@@ -166,10 +196,18 @@ static st_code choose(st_store *store, const char *word, const meanings *all, bo
         return st_fail(error, ST_NOTHING, "simtune emit writes headers", "there is no header %s", word);
     if (!all->count)
         return no_meaning(store, word, missing ? (int)*missing : -1, error);
-    st_code code = st_fail(error, ST_USAGE, "write more of it, or say of what kind it is: --by driver",
-                           "%s can be several things", word);
+    st_code code = st_fail(error, ST_USAGE, "write more of it", "%s can be several things", word);
     if (error)
         snprintf(error->what, sizeof error->what, "%s can be several things: %s", word, st_text_string(&all->all));
+    const char *joined = ", or say of what kind it is: --by ";
+    for (int kind = 0; kind < KINDS && error; kind++) {
+        if (all->of_kind[kind] != 1) // several of a kind are as many with it
+            continue;
+        size_t length = strlen(error->remedy);
+        snprintf(error->remedy + length, sizeof error->remedy - length, "%s%s", joined,
+                 kind == HEADER ? "header" : st_side_kind_name((st_side_kind)kind));
+        joined = " or --by ";
+    }
     return code;
 }
 
@@ -204,7 +242,11 @@ st_code st_cli_side_find(st_cli *cli, st_store *store, const st_cli_comparing *c
     st_text_init(&all.all);
     if ((!by || headers) && is_file(word))
         take_file(&all, word);
-    st_code code = headers ? ST_OK : st_store_meanings(store, word, take_meaning, &all, error);
+    named name = {.word = word};
+    st_code code = headers || by ? ST_OK : st_store_meanings(store, word, take_name, &name, error);
+    all.no_ids = name.device;
+    if (code == ST_OK && !headers)
+        code = st_store_meanings(store, word, take_meaning, &all, error);
     st_side_kind missing = (st_side_kind)(all.by < 0 ? 0 : all.by);
     if (code == ST_OK)
         code = choose(store, word, &all, headers || (!by && names_file), all.by < 0 ? NULL : &missing, out, error);

@@ -39,6 +39,9 @@ static void catch_interrupts(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) // nohup's wish stands
+        sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -47,6 +50,7 @@ static int run_internal(const char *role)
     enum { CHANNEL = 3 };
     signal(SIGINT, SIG_IGN); // the parent ends us in order
     signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     if (strcmp(role, "compile") == 0)
         return st_compile_child(CHANNEL);
     if (strcmp(role, "time") == 0)

@@ -17,8 +17,11 @@ static st_code read_budget_part(const char *word, st_tune_options *options, st_e
     bool is_limit = st_text_starts(word, limit);
     const char *start = is_limit ? word + sizeof limit - 1 : word;
     char *end;
+    if (!*word)
+        return st_fail(error, ST_USAGE, remedy, "a part of --budget is empty");
     double number = strtod(start, &end);
-    bool fine = end != start && number > 0 && number <= 1e9, twice = false;
+    bool plain = strspn(start, "0123456789.eE+-") >= (size_t)(end - start); // no 0x10, no inf
+    bool fine = plain && end != start && number > 0 && number <= 1e9, twice = false;
     if (fine && is_limit) {
         fine = strcmp(end, "%") == 0 && number <= LIMIT_PERCENT_MOST;
         twice = options->budget_limit > 0;

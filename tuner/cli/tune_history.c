@@ -9,6 +9,7 @@
 #include "tuner/base/json.h"
 #include "tuner/base/memory.h"
 #include "tuner/cli/cli_answers.h"
+#include "tuner/gpu/device_class.h"
 #include "tuner/publish.h"
 
 #include <math.h>
@@ -174,6 +175,43 @@ static st_code history_print(st_cli *cli, const st_template *tmpl, st_store *sto
     return code;
 }
 
+// What to give so that there is one of these words. Of its own type and operation, literally.
+static st_code fail_unpredicted(st_cli *cli, const reference *from, st_error *error)
+{
+    static const char *const options[] = {"type", "op"};
+    st_text remedy;
+    st_text_init(&remedy);
+    const st_known_device *usual = st_known_device_find((st_device_class){.cc = from->cc, .sm_count = -1}, -1);
+    st_text_addf(&remedy, "simtune predict %s --arch %d", cli->parsed->words[0], from->cc);
+    if (!usual || usual->sm_count != from->sm_count)
+        st_text_addf(&remedy, "/%d", from->sm_count);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (st_parsed_text(cli->parsed, options[i]))
+            st_text_addf(&remedy, " --%s %s", options[i], st_parsed_text(cli->parsed, options[i]));
+    st_code code = st_fail(error, ST_NOTHING, NULL, "%s has no prediction of that type and operation, only of others",
+                           from->name);
+    if (error && !remedy.failed)
+        snprintf(error->remedy, sizeof error->remedy, "%s, then this again", st_text_string(&remedy));
+    st_text_release(&remedy);
+    return code;
+}
+
+static st_code fail_unknown(st_cli *cli, const st_template *tmpl, int cc, bool warm, st_error *error)
+{
+    char remedy[256];
+    if (cc <= 0)
+        return st_fail(error, ST_NOTHING, "run it on a machine with a GPU; simtune doctor tells what is found here",
+                       "no GPU is here, and no history of %s is known", tmpl->family);
+    if (warm)
+        return st_fail(error, ST_NOTHING, "run it on such a GPU; or leave --warm out: predictions are of the cold cache only",
+                       "such a GPU is not here, and no history of %s by the warm cache is known for this arch",
+                       tmpl->family);
+    snprintf(remedy, sizeof remedy, "run it on such a GPU; or choose without measuring, and run it again: simtune predict %s --arch %d",
+             cli->parsed->words[0], cc);
+    return st_fail(error, ST_NOTHING, remedy, "such a GPU is not here, and no history of %s is known for this arch",
+                   tmpl->family);
+}
+
 static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *store, reference *from,
                               const st_tune_words *words, const char *cache, st_error *error)
 {
@@ -188,7 +226,9 @@ static st_code history_header(st_cli *cli, const st_template *tmpl, st_store *st
     bool writes = !st_parsed_flag(cli->parsed, "no-header") && !st_parsed_flag(cli->parsed, "dry-run");
     if (code == ST_OK) {
         count = keep_asked(words, tmpl, choices, count);
-        if (!count)
+        if (!count && from->predicted)
+            code = fail_unpredicted(cli, from, error);
+        else if (!count)
             code = st_fail(error, ST_NOTHING, "simtune query shows what there is; tune the rest on a GPU",
                            "the history of %s has no winner of that type and operation", from->name);
     }
@@ -265,11 +305,7 @@ st_code st_tune_from_history(st_cli *cli, const st_template *tmpl, const st_tune
     if (code == ST_OK)
         code = st_store_query(store, &query, consider, &at, error);
     if (code == ST_OK && !at.found)
-        code = st_fail(error, ST_NOTHING,
-                       cc > 0 ? "run it on such a GPU; or choose without measuring, and run it again: simtune predict FAMILY --arch ARCH"
-                              : "run it on a machine with a GPU; simtune doctor tells what is found here",
-                       "%s, and no history of %s is known%s", cc > 0 ? "such a GPU is not here" : "no GPU is here",
-                       tmpl->family, cc > 0 ? " for this arch" : "");
+        code = fail_unknown(cli, tmpl, cc, strcmp(cache, "warm") == 0, error);
     if (code == ST_OK)
         code = history_header(cli, tmpl, store, &at.best, words, cache, error);
     st_store_close(store);

@@ -409,6 +409,21 @@ static st_code add_axis_words(st_cli *cli, st_list *axes, st_error *error)
     return ST_OK;
 }
 
+// Asked for twice is asked for once: each has a table.
+static void drop_twins(st_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0, j; i < list->count; i++) {
+        for (j = 0; j < kept && strcmp(list->items[j], list->items[i]) != 0; j++)
+            ;
+        if (j < kept)
+            st_free(list->items[i]);
+        else
+            list->items[kept++] = list->items[i];
+    }
+    list->count = kept;
+}
+
 static st_code read_lists(st_cli *cli, st_tune_words *out, st_error *error)
 {
     st_code code = st_parsed_list(cli->parsed, "type", true, &out->types, error);
@@ -424,6 +439,7 @@ static st_code read_lists(st_cli *cli, st_tune_words *out, st_error *error)
         code = st_parsed_list(cli->parsed, "set", false, &out->set, error);
     if (code == ST_OK)
         code = st_parsed_list(cli->parsed, "vary", true, &out->vary, error);
+    drop_twins(&out->vary);
     if (code == ST_OK)
         code = st_parsed_list(cli->parsed, "where", false, &out->where, error);
     return code;

@@ -26,3 +26,12 @@ t simtune compare 570 580.65 --size many $D
 t simtune compare 570 580.65 --cache hot $D
 t simtune compare 570 580.65 --json --markdown $D
 t simtune compare 570 580.65 --db nosuch.db
+echo "--- a device's name, and an id that begins alike"
+cp history.db named.db
+sql named.db "UPDATE candidate SET candidate_id = 'a1000000000000000000000000000001' WHERE candidate_key = 1"
+t simtune compare A100 A100 --size 64Ki --family reduce --db named.db | head -2
+sql named.db "UPDATE device SET name = 'NVIDIA A100X' WHERE name LIKE '%A100%'"
+t simtune compare A100 H200 --db named.db
+sql named.db "UPDATE device SET backend = 'predicted', name = 'NVIDIA A30' WHERE name LIKE '%A100%'"
+t simtune compare A30 H200 --size 64Ki --type f32 --by device --db named.db
+rm named.db

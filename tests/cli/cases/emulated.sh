@@ -3,7 +3,7 @@
 export XDG_CACHE_HOME=$CACHE SIMTUNE_SHIPPED_HISTORY=off
 tune() { untimed simtune tune $DATA/typed.cu --device emu --size 512 --budget 3 "$@"; }
 tune --counters off --type f32 --db history.db
-tune --counters off --type f32 --db history.db --vary ITEMS --set ITEMS=1,2
+tune --counters off --type f32 --db history.db --vary ITEMS --vary ITEMS --set ITEMS=1,2
 tune --counters off --type f32 --db history.db --json >summary.json
 python3 "$CHECK_JSON" <(sed -n '/^{/p' summary.json) | grep -E 'SCHEMA|"schema"|"outcomes"|"other_processes"'
 t simtune emit $DATA/typed.cu --db history.db -o none

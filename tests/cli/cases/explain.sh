@@ -26,8 +26,10 @@ simtune explain --stall barrier | grep example
 ls missing.db ~/.local/share/simtune ~/.cache/simtune 2>/dev/null
 # What nobody measured.
 cp history.db predicted.db
-sql predicted.db "UPDATE device SET backend = 'predicted', device_id = 'f0000000000000000000000000000000'; DELETE FROM measurement; DELETE FROM profile; UPDATE winner SET winner_ns = NULL, default_ns = NULL, speedup = NULL, speedup_low = NULL, speedup_high = NULL"
+sql predicted.db "UPDATE device SET backend = 'predicted', device_id = 'f0000000000000000000000000000000'; DELETE FROM measurement; DELETE FROM profile; UPDATE winner SET winner_ns = NULL, default_ns = NULL, speedup = NULL, speedup_low = NULL, speedup_high = NULL, note = NULL"
 t simtune explain scale --db predicted.db
+sql predicted.db "UPDATE winner SET note = 'predicted, not measured: as ranked on NVIDIA H100'"
+t simtune explain scale --db predicted.db | sed -n 2,5p
 # What cannot be explained.
 t simtune explain reduce --device A100 --db history.db
 t simtune explain --stall barier --db history.db

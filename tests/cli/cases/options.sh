@@ -16,6 +16,8 @@ dry --size 64Ki --budget 3
 dry --size 64Ki --budget none
 dry --size 64Ki --budget limit:5%
 dry --size 64Ki --budget 30s,4,limit:2.5%
+dry --size 64Ki --budget 0x10
+dry --size 64Ki --budget 30s,
 dry --size 64Ki --strategy guided --budget 4
 dry --size 64Ki --strategy random --seed 7 --budget 2
 dry --size 64Ki --strategy exhaustive --determinism none --determinism none

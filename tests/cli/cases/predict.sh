@@ -23,6 +23,13 @@ t simtune predict --leave-one-out --db none.db
 echo "--- rows that were predicted"
 sql history.db "UPDATE device SET backend = 'predicted', device_id = 'f0000000000000000000000000000000'; UPDATE winner SET winner_ns = NULL, default_ns = NULL, speedup = NULL, speedup_low = NULL, speedup_high = NULL"
 t simtune query scale --best --db history.db
+sql history.db "UPDATE winner SET note = 'predicted, not measured: by a model alone', tied = 1, default_key = NULL"
+t simtune report --db history.db
+t simtune report scale --db history.db
+scale=$(sql history.db "SELECT session_id FROM session WHERE family = 'scale'")
+t simtune report $scale --db history.db | head -12
+t simtune report $scale --db history.db --format MARKDOWN | head -3
+t simtune compare --baseline $scale --db history.db
 t simtune emit $DATA/scale.cu --db history.db -o predicted.h
 grep -c PREDICTED predicted.h
 t simtune tune $DATA/scale.cu --arch sm_90 --db history.db -o run
@@ -56,4 +63,11 @@ store.commit()
 PYTHON
 t simtune predict --leave-one-out reduce --db history.db
 json simtune predict --leave-one-out reduce --db history.db --json
+echo "--- what was not predicted"
+sql history.db "UPDATE device SET backend = 'predicted', uuid = 'PREDICTED' WHERE backend = 'cuda'; INSERT INTO winner (session_key, problem_key, cache, winner_key, tied) SELECT session_key, problem_key, 'cold', candidate_key, 1 FROM candidate WHERE candidate_key = (SELECT max(candidate_key) FROM candidate)"
+t simtune tune reduce --arch 90 --db history.db --no-header --op sum
+t simtune tune reduce --arch 90 --db history.db --no-header --type f64 --op min
+t simtune tune reduce --arch 90 --db history.db --no-header --warm
+t simtune tune reduce --arch 80 --db history.db --no-header
+t simtune tune reduce --arch 80,90 --db history.db
 left

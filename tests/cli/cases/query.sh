@@ -14,3 +14,5 @@ t simtune query --arch auto --best --size 256Mi --db history.db
 t simtune query --device 0 --db history.db
 t simtune query nosuch --db history.db
 t simtune query reduce --size 1Mi --db history.db
+sql history.db "UPDATE device SET name = 'two' || char(10) || 'lines' WHERE cc = 90"
+t simtune query --best --size 1Mi --db history.db | head -2

@@ -29,6 +29,8 @@ t simtune report reduce reduce --db history.db
 t simtune report --family nothing --db history.db
 t simtune report 0123456789ab --db history.db
 t simtune report --db history.db --format pdf
+size t simtune report reduce --db history.db -o page.HTM
+size t simtune report reduce --db history.db -o page.any --format Markdown
 t simtune report --db history.db --cache hot
 t simtune report --db history.db --json --format md
 t simtune report --db history.db -o history.db --format html

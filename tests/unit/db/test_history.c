@@ -541,11 +541,13 @@ static void damaged_files_are_refused_whole(void **state)
     import_changed_fails(&text, "\"row\":\"winner\"", "\"row\":\"loser\"",
                          "unknown kind, \"loser\"");
     import_changed_fails(&text, "\"row\":\"winner\"", "\"row\":7", "\"row\" is not a text");
-    import_changed_fails(&text, "\"outcome\":\"correct\"", "\"outcome\":\"nice\"", "CHECK");
+    import_changed_fails(&text, "\"outcome\":\"correct\"", "\"outcome\":\"nice\"",
+                         "\"outcome\" is \"nice\"; allowed is one of correct, wrong, race");
     import_changed_fails(&text, "\"outcome\":\"correct\",", "", "\"outcome\" is missing");
     import_changed_fails(&text, "\"registers\":32", "\"registers\":\"many\"",
                          "\"registers\" is not");
-    import_changed_fails(&text, "\"registers\":32", "\"registers\":4294967328", "out of range");
+    import_changed_fails(&text, "\"registers\":32", "\"registers\":4294967328",
+                         "\"registers\" is 4294967328; allowed is");
     import_changed_fails(&text, "\"samples_ns\":[", "\"samples_ns\":[{},",
                          "a sample is not a number");
     import_changed_fails(&text, "\"samples_ns\":[", "\"samples\":[", "\"samples_ns\" is missing");
@@ -568,8 +570,46 @@ static void damaged_files_are_refused_whole(void **state)
     import_changed_fails(&text, "\"problem\":\"T=f32", "\"problem\":\"T=f64",
                          "refers to a problem");
     import_changed_fails(&text, "\"winner\":\"BLOCK=256", "\"winner\":\"BLOCK=512",
-                         "winner must be");
-    import_changed_fails(&text, "\"status\":\"finished\"", "\"status\":\"running\"", "CHECK");
+                         "is no candidate of its session and problem");
+    import_changed_fails(&text, "\"status\":\"finished\"", "\"status\":\"running\"",
+                         "\"finished_ms\" is there");
+    static const char *const odd[][3] = {
+        // What no header can carry.
+        {"\"cc\":", "\"cc\":-1,\"x\":", "\"cc\" is -1; allowed is a whole number from 20 to 999"},
+        {"\"cc\":", "\"cc\":7,\"x\":", "\"cc\" is 7; allowed"},
+        {"\"sm_count\":", "\"sm_count\":0,\"x\":", "\"sm_count\" is 0; allowed"},
+        {"\"memory_bytes\":", "\"memory_bytes\":-1,\"x\":", "\"memory_bytes\" is -1; allowed"},
+        {"\"uuid\":\"GPU-1\"", "\"uuid\":\"\"", "\"uuid\" is empty"},
+        // What `simtune db check` would condemn.
+        {"\"finished_ms\":", "\"finished_ms\":1,\"x\":", "\"finished_ms\" is 1, before \"started_ms\""},
+        {"\"started_ms\":", "\"started_ms\":-1,\"x\":", "\"started_ms\" is -1; allowed"},
+        {"\"status\":\"finished\"", "\"status\":\"odd\"", "\"status\" is \"odd\"; allowed is one of running, "},
+        {"\"row\":\"session\",\"id\":\"", "\"row\":\"session\",\"id\":\"X", "\"id\" is \"X"},
+        {"\"n\":", "\"n\":-1,\"x\":", "\"n\" is -1; allowed"},
+        {"\"phase\":\"finals\"", "\"phase\":\"odd\"", "\"phase\" is \"odd\"; allowed is one of screen, "},
+        {"\"cache\":\"warm\"", "\"cache\":\"tepid\"", "\"cache\" is \"tepid\"; allowed is one of cold, warm"},
+        {"\"registers\":32", "\"registers\":-5", "\"registers\" is -5; allowed"},
+        {"\"registers\":32", "\"occupancy\":7", "\"occupancy\" is 7; allowed is a number from 0 to 1"},
+        {"\"configuration\":\"", "\"configuration\":\"\",\"x\":\"", "it is empty"},
+        {"\"configuration\":\"", "\"configuration\":\"BLOCK=1 ", "a parameter stands in it twice"},
+        {"\"configuration\":\"", "\"configuration\":\"BLOCK ", "not all NAME=VALUE"},
+        {"\"configuration\":\"", "\"configuration\":\"A= ", "not all NAME=VALUE"},
+        {"\"configuration\":\"", "\"configuration\":\"A=2*/\\n", "control characters"},
+        {"\"texts\":{", "\"texts\":{\"../x\":\"y\",", "\"../x\" is no name of a template's file"},
+        {"\"texts\":{", "\"texts\":{\"a/..\":\"y\",", "is no name"},
+        {"\"texts\":{", "\"texts\":{\"/etc/x\":\"y\",", "is no name"},
+        {"\"texts\":{", "\"texts\":{\"x.cu\":1,", "is not a text"},
+        {"\"texts\":{", "\"texts\":[],\"x\":{", "\"texts\" is not an object"},
+        {"\"tied\":2", "\"tied\":0", "\"tied\" is 0; allowed"},
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        import_changed_fails(&text, odd[i][0], odd[i][1], odd[i][2]);
+    file = fopen(in_folder("behind.gz"), "wb");
+    raw.data[raw.length / 2] ^= 0x10; // as it was
+    fwrite(raw.data, 1, raw.length, file);
+    fwrite("garbage", 1, 7, file);
+    fclose(file);
+    import_fails(in_folder("behind.gz"), "something behind its end");
     import_changed_fails(&text, "{\"row\":\"end\"",
                          "{\"row\":\"end\",\"rows\":15}\n{\"row\":\"end\"", "");
     st_text_release(&raw);

@@ -212,6 +212,16 @@ static void assert_step(const st_reported_step *step, double gain, size_t differ
     assert_int_equal(step->differ, differ);
 }
 
+static void assert_credit(const st_reported_result *result, size_t credit, double gain, const char *words)
+{
+    st_text text;
+    st_text_init(&text);
+    st_report_credit(&report.sessions[0], &report.sessions[0].problems[0], ST_REPORT_COLD, credit, &text);
+    assert_string_equal(st_text_string(&text), words);
+    st_text_release(&text);
+    assert_float_equal(result->credits[credit].gain, gain, 1e-9);
+}
+
 // A gain belongs to all that was changed for it at once: only A was ever measured apart.
 static void test_steps(void **state)
 {
@@ -256,6 +266,106 @@ static void test_steps_are_divided(void **state)
     assert_step(&cold->steps[1], 1.5, 1, "D 1 → 2");
     assert_step(&cold->steps[2], 4, 3, "B 1 → 2, C 1 → 2; with it D 2 → 1");
     assert_int_equal(cold->steps[2].between, 2);
+    // D is undone by the last step: what both gained is credited to what the winner has.
+    assert_int_equal(cold->credit_count, 2);
+    assert_credit(cold, 0, 6, "B 1 → 2, C 1 → 2");
+    assert_credit(cold, 1, 8.0 / 6, "A 1 → 2");
+    assert_int_equal(cold->steps[1].credit, cold->steps[2].credit);
+}
+
+// A word that passes another is one change; a number that is tuned further is two, and says where it ends.
+static void test_credits_name_what_the_winner_has(void **state)
+{
+    (void)state;
+    static const fixture_candidate rows[] = {{"A=x B=1 C=1", "correct", NULL, 8000, NAN, 32, 1},
+                                             {"A=z B=4 C=2", "correct", NULL, 1000, NAN, 32, 1},
+                                             {"A=y B=1 C=1", "correct", NULL, 6000, NAN, 32, 1},
+                                             {"A=y B=2 C=1", "correct", NULL, 3000, NAN, 32, 1}};
+    const st_reported_result *cold = load_toy(rows, sizeof rows / sizeof *rows, NAN);
+    assert_int_equal(cold->step_count, 3);
+    assert_int_equal(cold->credit_count, 2);
+    assert_credit(cold, 0, 4, "A x → z, B 2 → 4, C 1 → 2");
+    assert_credit(cold, 1, 2, "B 1 → 2 (4 in the end)");
+}
+
+// A number that leaves what the winner has, and comes back to it, is undone as a word is.
+static void test_credits_of_a_detour(void **state)
+{
+    (void)state;
+    static const fixture_candidate rows[] = {{"A=1 B=1 C=1 D=1", "correct", NULL, 8000, NAN, 32, 1},
+                                             {"A=2 B=2 C=2 D=2", "correct", NULL, 1000, NAN, 32, 1},
+                                             {"A=2 B=1 C=1 D=2", "correct", NULL, 6000, NAN, 32, 1},
+                                             {"A=2 B=2 C=1 D=4", "correct", NULL, 3000, NAN, 32, 1}};
+    const st_reported_result *cold = load_toy(rows, sizeof rows / sizeof *rows, NAN);
+    assert_int_equal(cold->step_count, 3);
+    assert_int_equal(cold->credit_count, 2);
+    assert_credit(cold, 0, 6, "B 1 → 2, C 1 → 2");
+    assert_credit(cold, 1, 8.0 / 6, "A 1 → 2, D 1 → 2");
+}
+
+// What there is no room for, or gains nothing that tells, is one credit, the last; no change is lost.
+static void test_credits_are_few(void **state)
+{
+    (void)state;
+    static const fixture_candidate rows[] = {{"A=1 B=1 C=1 D=1 E=1 F=1 G=1 H=1", "correct", NULL, 25600, NAN, 32, 1},
+                                             {"A=2 B=2 C=2 D=2 E=2 F=2 G=2 H=2", "correct", NULL, 100, NAN, 32, 1},
+                                             {"A=2 B=1 C=1 D=1 E=1 F=1 G=1 H=1", "correct", NULL, 12800, NAN, 32, 1},
+                                             {"A=2 B=2 C=1 D=1 E=1 F=1 G=1 H=1", "correct", NULL, 6400, NAN, 32, 1},
+                                             {"A=2 B=2 C=2 D=1 E=1 F=1 G=1 H=1", "correct", NULL, 3200, NAN, 32, 1},
+                                             {"A=2 B=2 C=2 D=2 E=1 F=1 G=1 H=1", "correct", NULL, 1600, NAN, 32, 1},
+                                             {"A=2 B=2 C=2 D=2 E=2 F=1 G=1 H=1", "correct", NULL, 800, NAN, 32, 1},
+                                             {"A=2 B=2 C=2 D=2 E=2 F=2 G=1 H=1", "correct", NULL, 400, NAN, 32, 1},
+                                             {"A=2 B=2 C=2 D=2 E=2 F=2 G=2 H=1", "correct", NULL, 200, NAN, 32, 1}};
+    const st_reported_result *cold = load_toy(rows, sizeof rows / sizeof *rows, NAN);
+    double whole = 1;
+    assert_int_equal(cold->step_count, 8);
+    assert_int_equal(cold->credit_count, ST_REPORT_CREDITS);
+    for (size_t i = 0; i < cold->credit_count; i++)
+        whole *= cold->credits[i].gain;
+    assert_float_equal(whole, 256, 1e-9);
+    assert_credit(cold, ST_REPORT_CREDITS - 1, 8, "F 1 → 2, G 1 → 2, H 1 → 2");
+    assert_true(cold->credits[ST_REPORT_CREDITS - 1].is_rest);
+}
+
+static void assert_command(const char *command, const char *words)
+{
+    st_text text;
+    st_text_init(&text);
+    st_reported_session of = {.session = {.family = "scan", .command = (char *)(uintptr_t)command}};
+    st_report_command(&of, &text);
+    assert_string_equal(st_text_string(&text), words);
+    st_text_release(&text);
+}
+
+// A reader has neither the files nor the folders of who recorded.
+static void test_command_of_somebody_else(void **state)
+{
+    (void)state;
+    assert_command("simtune scan --db /tmp/main.db --no-header", "simtune scan --no-header");
+    assert_command("simtune scan --db=/tmp/main.db -o 'a b.h' --arch auto", "simtune scan --arch auto");
+    assert_command("simtune tune /tmp/share/templates/scan.cu --db", "simtune tune scan");
+    assert_command("simtune tune my/scan.cu --name 'a --db b'", "simtune tune my/scan.cu --name 'a --db b'");
+    assert_command(NULL, "");
+}
+
+// Within 5 % of what the memory was measured to do, what is left comes first; in a warm cache only for what does not fit.
+static void test_at_the_limit(void **state)
+{
+    (void)state;
+    st_text text;
+    st_text_init(&text);
+    st_reported_session of = {.l2_bytes = 1000};
+    st_reported_result result = {.winner = 0, .bytes = 2000, .limit_share = 0.96};
+    st_report_at_limit(&of, &result, ST_REPORT_COLD, &text);
+    assert_string_equal(st_text_string(&text), "at the memory's limit: at most 4.0 % is left");
+    assert_false(st_report_is_at_limit(&of, &result, ST_REPORT_WARM));
+    result.bytes = 5000;
+    assert_true(st_report_is_at_limit(&of, &result, ST_REPORT_WARM));
+    result.limit_share = 0.94;
+    assert_false(st_report_is_at_limit(&of, &result, ST_REPORT_COLD));
+    result.limit_share = NAN;
+    assert_false(st_report_is_at_limit(&of, &result, ST_REPORT_COLD));
+    st_text_release(&text);
 }
 
 static void test_pairs(void **state)
@@ -310,6 +420,75 @@ static void test_beyond_the_limit(void **state)
     st_report_limit(&report.sessions[0], cold, &text);
     assert_string_equal(st_text_string(&text), "the fastest plain read that simtune measured here");
     st_text_release(&text);
+}
+
+static const st_finding *finding_of(const st_reported_profile *profile, const char *rule)
+{
+    for (size_t i = 0; i < profile->finding_count; i++)
+        if (strcmp(profile->findings[i].rule, rule) == 0)
+            return &profile->findings[i];
+    fail_msg("no finding %s", rule);
+    return NULL;
+}
+
+// The profile of the winner of a problem with `bytes`, of which SMs have work in `busy` of the time.
+static const st_reported_profile *profile_of(double bytes, double busy)
+{
+    static const fixture_candidate rows[] = {{"A=1", "correct", NULL, 80000, 80000, 32, 1},
+                                             {"A=2", "correct", NULL, 10000, 10000, 32, 1}};
+    const char *pc[] = {"stall.long_scoreboard", "stall_not_issued.long_scoreboard", "stall.selected", "stall_samples"};
+    const double shares[] = {0.8, 0.7, 0.2, 4000};
+    const char *range[] = {"sm_busy", "issue_active"};
+    const double values[] = {busy, 0.1};
+    st_error error = {0};
+    need(fixture_begin(store, "toy", "0123456789abcdef0123456789abcdef", "{}", "simtune tune toy.cu", &session, &error),
+         &error);
+    need(fixture_candidates(&session, "n=1", NULL, NULL, 1, rows, 2, &error), &error);
+    need(st_store_counters(store, session.candidates[1], "pc", pc, shares, 4, NAN, &error), &error);
+    need(st_store_counters(store, session.candidates[1], "range", range, values, 2, NAN, &error), &error);
+    need(fixture_winner(&session, "cold", 1, 0, 10000, 80000, 7.9, 8.1, 1, bytes, &error), &error);
+    need(fixture_winner(&session, "warm", 1, 0, 10000, 80000, 7.9, 8.1, 1, bytes, &error), &error);
+    return load()->problems[0].results[ST_REPORT_COLD].winner_profile;
+}
+
+// At 96 % of the limit a wait is no advice; and what was counted cold says so in the warm cache.
+static void test_waits_at_the_limit(void **state)
+{
+    (void)state;
+    const st_finding *wait = finding_of(profile_of(0.96 * 4600 * 10000, 0.95), "long_scoreboard");
+    assert_int_equal(wait->severity, ST_GRAVITY_FINE);
+    assert_non_null(strstr(wait->message, "at the memory's limit"));
+    assert_int_equal(wait->move_count, 0);
+    st_text text;
+    st_text_init(&text);
+    const st_reported_session *of = &report.sessions[0];
+    st_report_now(of, &of->problems[0], ST_REPORT_COLD, &text);
+    assert_true(st_text_starts(st_text_string(&text), "at the memory's limit: at most 4.0 % is left; its warps wait"));
+    assert_null(strstr(st_text_string(&text), "cold cache"));
+    st_text_clear(&text);
+    st_report_now(of, &of->problems[0], ST_REPORT_WARM, &text);
+    assert_non_null(strstr(st_text_string(&text), "taken with a cold cache"));
+    st_text_release(&text);
+}
+
+// A kernel that leaves the SMs idle waits for its launch: its samples say little of the time.
+static void test_waits_of_an_idle_device(void **state)
+{
+    (void)state;
+    const st_reported_profile *profile = profile_of(NAN, 0.006);
+    const st_finding *wait = finding_of(profile, "long_scoreboard");
+    assert_string_equal(profile->findings[0].rule, "tail_effect");
+    assert_int_equal(wait->severity, ST_GRAVITY_MINOR);
+    assert_float_equal(wait->gain, 0.006, 1e-9);
+    assert_non_null(strstr(wait->evidence, "0.6 % of the time in which SMs have work"));
+}
+
+static void test_waits_of_a_busy_device(void **state)
+{
+    (void)state;
+    const st_finding *wait = finding_of(profile_of(NAN, 0.95), "long_scoreboard");
+    assert_int_equal(wait->severity, ST_GRAVITY_MAJOR);
+    assert_float_equal(wait->gain, 0.7, 1e-9);
 }
 
 // Of two parameters one decides the time alone: it explains everything, the other nothing.
@@ -397,7 +576,7 @@ static void test_trust(void **state)
     assert_true(doubts(of, ST_REPORTED_AMBER, "throttling", "3 samples"));
     assert_true(doubts(of, ST_REPORTED_AMBER, "verification", "1 gave a wrong one"));
     assert_true(doubts(of, ST_REPORTED_GREEN, "clocks", "1980 MHz throughout"));
-    assert_true(doubts(of, ST_REPORTED_GREEN, "alone", "no other process"));
+    assert_true(doubts(of, ST_REPORTED_GREEN, "others", "no other process"));
     assert_true(doubts(of, ST_REPORTED_GREY, "explored", "not stored"));
     for (size_t i = 1; i < of->doubt_count; i++)
         assert_true(of->doubts[i - 1].level <= of->doubts[i].level);
@@ -547,6 +726,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_changes, open_reduce, close_store),
         cmocka_unit_test_setup_teardown(test_steps, open_empty, close_store),
         cmocka_unit_test_setup_teardown(test_steps_are_divided, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_credits_name_what_the_winner_has, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_credits_of_a_detour, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_credits_are_few, open_empty, close_store),
+        cmocka_unit_test(test_command_of_somebody_else),
+        cmocka_unit_test(test_at_the_limit),
+        cmocka_unit_test_setup_teardown(test_waits_at_the_limit, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_waits_of_an_idle_device, open_empty, close_store),
+        cmocka_unit_test_setup_teardown(test_waits_of_a_busy_device, open_empty, close_store),
         cmocka_unit_test_setup_teardown(test_pairs, open_empty, close_store),
         cmocka_unit_test_setup_teardown(test_one_step, open_empty, close_store),
         cmocka_unit_test_setup_teardown(test_beyond_the_limit, open_empty, close_store),

@@ -98,6 +98,38 @@ static void test_buffers(void **state)
     tear_down(&at);
 }
 
+// --- plans that do nothing ------------------------------------------------------------------------------------
+
+// Timed as nothing, they would win.
+static void test_launches_nothing(void **state)
+{
+    (void)state;
+    static const char text[] = "// simtune: family nothing\n"
+                               "// simtune: axis n = 8\n"
+                               "// simtune: param A = 0 1\n"
+                               "// simtune: default A=1\n"
+                               "// simtune: buffer x : inout f32[n]\n"
+                               "// simtune: launch first grid=A block=32 args=x\n"
+                               "// simtune: bytes n\n"
+                               "__global__ void first(float *x) {}\n";
+    static const struct {
+        const char *problem, *config;
+        st_code code;
+    } cases[] = {{"n=8", "A=1", ST_OK}, {"n=8", "A=0", ST_NOTHING}, {"n=0", "A=0", ST_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trial at;
+        st_plan plan;
+        st_error error = {0};
+        set_up(&at, text, cases[i].problem, cases[i].config, 8);
+        assert_int_equal(make(&at, &plan, &error), ST_OK);
+        assert_int_equal(st_plan_check_steps(&at.bindings, &plan, &error), cases[i].code);
+        if (cases[i].code == ST_NOTHING)
+            assert_string_equal(error.what, "trial.cu: it launches nothing, though x has 8 elements to be written");
+        st_plan_release(&plan);
+        tear_down(&at);
+    }
+}
+
 // --- the main kernel --------------------------------------------------------------------------------------------
 
 static int main_kernel(const char *lines, const char *config)
@@ -362,7 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_main_kernel),
-        cmocka_unit_test(test_buffers),        cmocka_unit_test(test_two_launches),
+        cmocka_unit_test(test_buffers), cmocka_unit_test(test_launches_nothing),        cmocka_unit_test(test_two_launches),
         cmocka_unit_test(test_zero_and_dims),  cmocka_unit_test(test_empty_grid),
         cmocka_unit_test(test_shared_kernels), cmocka_unit_test(test_refusing),
         cmocka_unit_test(test_failing_expressions), cmocka_unit_test(test_default_comparison),

@@ -296,6 +296,12 @@ static void test_mistakes(void **state)
          "\"AbsoluteDifference\", \"ValidationThreshold\": 0.1}]",
          "KernelSpecification.ReferenceArguments[0]: "},
         {"{\"ConfigurationSpace\"", "{\"Space\"", "dir/f.json is no T1 file"},
+        {"\"SharedMemory\": 16", "\"SharedMemory\": 1000000000000",
+         "KernelSpecification.SharedMemory: it is 1000000000000, outside 0 to 1048576"},
+        {"\"Constant\", \"FillValue\": 0.0, \"Size\": 1000", "\"Random\", \"Size\": 1000000000000000000",
+         "KernelSpecification.Arguments[1] (a): Size is 1000000000000000000, outside 0 to "},
+        {"\"Constant\", \"FillValue\": 0.0, \"Size\": 1000", "\"Random\", \"Size\": -1", "Size is -1, outside"},
+        {"\"Arguments\": [", "\"Arguments\": {}, \"Other\": [", "KernelSpecification.Arguments: it is no list"},
         {"}]}}", "}]}", "dir/f.json"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -312,6 +318,29 @@ static void test_mistakes(void **state)
             fail_msg("%s → %s: %d %s", cases[i][0], cases[i][1], code, error.what);
         st_free(json);
     }
+}
+
+// What fails only when it is computed is told by the key, too.
+static void test_condition_that_divides_by_zero(void **state)
+{
+    (void)state;
+    const char *at = strstr(head, "64 <= block_size_x");
+    char *json = st_format("%.*sblock_size_x %% 0 == 0 or 64 <= block_size_x%s", (int)(at - head), head,
+                           strchr(at, '"'));
+    st_template *t = NULL;
+    st_error error = {0};
+    if (parse(json, &t, &error))
+        fail_msg("%s", error.what);
+    st_place place = st_expression_place(t->wheres[0]);
+    assert_string_equal(place.file, "dir/f.json: ConfigurationSpace.Conditions[0]");
+    assert_true(place.line < 0);
+    const int64_t values[64] = {0};
+    int64_t out;
+    assert_int_equal(st_expression_evaluate(t->wheres[0], values, &out, &error), ST_USAGE);
+    assert_true(st_text_starts(error.what, "dir/f.json: ConfigurationSpace.Conditions[0]: `"));
+    assert_non_null(strstr(error.what, "division by zero"));
+    st_template_free(t);
+    st_free(json);
 }
 
 static void test_reference_threshold(void **state)
@@ -375,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_refused_conditions),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_condition_that_divides_by_zero),
         cmocka_unit_test(test_reference_threshold),
         cmocka_unit_test(test_kernel_that_names_its_size),
         cmocka_unit_test(test_no_memory),
