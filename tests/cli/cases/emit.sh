@@ -17,3 +17,6 @@ simtune repro "$(id scale 1Mi)" --db history.db | cmp - repro.cu && echo "stdout
 t simtune repro "$(id reduce 64Ki)" --db history.db
 # Made from the stored text: the template may be gone.
 cp -r "$DATA" gone && rm -r gone && left
+# A class that no device has cannot be named by a header.
+sql history.db "PRAGMA ignore_check_constraints = ON; UPDATE device SET cc = 7"
+t simtune emit $DATA/scale.cu --db history.db -o none

@@ -56,6 +56,21 @@ gzip.open("counter.gz", "wt").write(text.replace('"dram_throughput":0.', '"dram_
 gzip.open("line.gz", "wb", 1).write(b" " * (70 << 20))
 END
 t simtune db import counter.gz --db fresh.db
+# The same doctored: an occupancy above 1, a counter without a name, a winner that nobody tried.
+python3 - <<'END'
+import gzip, re
+text = gzip.open("reduce.gz", "rt").read()
+def doctored(name, pattern, by):
+    changed, count = re.subn(pattern, by, text, count=1)
+    assert count == 1, name
+    gzip.open(name + ".gz", "wt").write(changed)
+doctored("full", r'"occupancy":[0-9.e-]+', '"occupancy":7')
+doctored("nameless", r'"dram_throughput":', '"":')
+doctored("unknown", r'"winner":"[^"]*"', '"winner":"BLOCK=1"')
+END
+for name in full nameless unknown; do
+    t simtune db import $name.gz --db fresh.db
+done
 t simtune db import line.gz --db fresh.db
 # What is no JSON in the store is not written as such.
 sql history.db "PRAGMA ignore_check_constraints = ON; UPDATE session SET options = '{' WHERE family = 'scale'"

@@ -6,7 +6,7 @@ untimed simtune tune $DATA/chain.cu --device emu --budget none --profile all --d
 sql history.db "SELECT count(*), count(p.profile_key), min(v.value) FROM candidate c LEFT JOIN profile p ON p.candidate_key = c.candidate_key AND p.kind = 'pc' LEFT JOIN counter v ON v.profile_key = p.profile_key AND v.metric_key = (SELECT metric_key FROM metric WHERE name = 'stall_launches')"
 untimed simtune explain fma_chain --db history.db
 untimed simtune tour --db history.db
-json simtune tour accumulators --json --db history.db | grep -vE 'median_ns|share|issue|latency|"(wait|selected|not_selected|long_scoreboard|short_scoreboard|mio_throttle|lg_throttle|drain|barrier|branch_resolving|no_instruction|dispatch_stall)"|outcome'
+json simtune tour accumulators --json --db history.db | grep -vE 'median_ns|comparable_ns|share|issue|latency|"(wait|selected|not_selected|long_scoreboard|short_scoreboard|mio_throttle|lg_throttle|drain|barrier|branch_resolving|no_instruction|dispatch_stall)"|outcome'
 t simtune tour --help
 untimed simtune tour accumulators --device H200 --db history.db
 untimed simtune tour accumulators --arch 80,90 --db history.db
