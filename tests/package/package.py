@@ -100,6 +100,13 @@ def write_lock(package, path, *families, problem=None):
                 lock.write(default_row(package, family, problem))
 
 
+def other_block(rows):
+    """The rows of a lock with another block size for the size that the programs ask for, and which."""
+    row = r"(T=f32 op=sum n=1048576 : BLOCK=)(\d+)"
+    other = "256" if re.search(row, rows).group(2) == "128" else "128"
+    return other, re.sub(row, r"\g<1>" + other, rows)
+
+
 def library(package):
     folder = package.project("library")
     lock = folder / "tuning.lock"
@@ -119,9 +126,8 @@ def library(package):
     must("no work to do" in package.make(folder), "the build after that does something")
     # Another configuration for the size that the program asks for.
     rows = lock.read_text(encoding="utf-8")
-    now = re.search(r"T=f32 op=sum n=1048576 : BLOCK=(\d+)", rows).group(1)
-    other = "256" if now == "128" else "128"
-    lock.write_text(re.sub(r"(T=f32 op=sum n=1048576 : BLOCK=)\d+", r"\g<1>" + other, rows), encoding="utf-8")
+    other, changed = other_block(rows)
+    lock.write_text(changed, encoding="utf-8")
     must("choice.c" in package.make(folder), "a new lock does not compile what includes the header")
     must(f"BLOCK={other} " in package.run(folder / "build/program"), "the program has not changed")
     # A lock of another version of the template stops the build, and the header stays.
@@ -151,11 +157,12 @@ def versions(package):
     folder = package.project("versions")
     write_lock(package, folder / "one.lock", "reduce")
     rows = (folder / "one.lock").read_text(encoding="utf-8")
-    (folder / "two.lock").write_text(re.sub(r"(T=f32 op=sum n=1048576 : BLOCK=)\d+", r"\g<1>128", rows), encoding="utf-8")
+    other, changed = other_block(rows)
+    (folder / "two.lock").write_text(changed, encoding="utf-8")
     package.configure(folder)
     package.make(folder)
     one, two = package.run(folder / "build/versions").splitlines()
-    must("BLOCK=128" in two and one != two, f"two versions give {one} and {two}")
+    must(f"BLOCK={other} " in two and one != two, f"two versions give {one} and {two}")
 
 
 def subdirectory(package):
