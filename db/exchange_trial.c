@@ -173,10 +173,8 @@ st_code st_trial_add_figure(st_trial *trial, const char *name, double value, st_
 // --- outcome -------------------------------------------------------------------------------------------------------
 bool st_is_outcome(const char *word)
 {
-    static const char *const words[] = {"correct", "wrong",   "race",       "compile", "launch",
-                                        "crash",   "timeout", "constraint", "skipped"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], word) == 0)
+    for (const char *const *known = st_stored_outcomes; *known; known++)
+        if (strcmp(*known, word) == 0)
             return true;
     return false;
 }

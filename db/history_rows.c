@@ -68,14 +68,6 @@ static void import_problem(st_import *in)
         in->code = st_store_problem(in->store, family, text, type, operation, n, &key, in->error);
 }
 
-// As the schema has them.
-static const char *const statuses[] = {"running", "finished", "interrupted", NULL};
-static const char *const phases[] = {"screen", "halving", "finals", NULL};
-static const char *const caches[] = {"cold", "warm", NULL};
-static const char *const kinds_of_profile[] = {"pc", "range", NULL};
-static const char *const outcomes[] = {"correct", "wrong",   "race",       "compile", "launch",
-                                       "crash",   "timeout", "constraint", "skipped", NULL};
-
 static void insert_session(st_import *in, int64_t device, int64_t toolchain, int64_t template_key)
 {
     const char *const texts[] = {st_import_text_of(in, "id"), st_import_text_of(in, "resume_key"),
@@ -85,7 +77,7 @@ static void insert_session(st_import *in, int64_t device, int64_t toolchain, int
             finished = st_import_int_within(in, "finished_ms", ST_FIELD_OPTIONAL, 1, ST_TIME_MOST_MS);
     st_import_check_id(in, "id", texts[0]);
     st_import_check_filled(in, "family", texts[2]);
-    st_import_check_word(in, "status", texts[3], statuses);
+    st_import_check_word(in, "status", texts[3], st_stored_statuses);
     st_import_check_times(in, texts[3], started, finished);
     st_import_check_holds(in, "SELECT count(*) FROM template WHERE template_key = ? AND family = ?", template_key, texts[2],
                           "the session's template is of another family than the session");
@@ -178,8 +170,8 @@ static void import_measurement(st_import *in, int64_t candidate)
                               .taken_ms = st_import_int_within(in, "taken_ms", ST_FIELD_REQUIRED, 1, ST_TIME_MOST_MS)};
     st_import_copy_text(in, "phase", true, row.phase, sizeof row.phase);
     st_import_copy_text(in, "cache", true, row.cache, sizeof row.cache);
-    st_import_check_word(in, "phase", row.phase, phases);
-    st_import_check_word(in, "cache", row.cache, caches);
+    st_import_check_word(in, "phase", row.phase, st_stored_phases);
+    st_import_check_word(in, "cache", row.cache, st_stored_caches);
     double *samples = read_samples(in, &row);
     bool added = false;
     int64_t taken = st_import_int_within(in, "samples_taken", ST_FIELD_OPTIONAL, 1, INT64_MAX);
@@ -230,7 +222,7 @@ static void import_profile(st_import *in, int64_t candidate)
 {
     const char *kind = st_import_text_of(in, "kind");
     double seconds = st_import_real_within(in, "seconds", 0, 1e18), number;
-    st_import_check_word(in, "kind", kind, kinds_of_profile);
+    st_import_check_word(in, "kind", kind, st_stored_profiles);
     const st_value *counters = st_import_members_of(in, "counters", ST_VALUE_OBJECT);
     bool added = false;
     int64_t profile = in->code == ST_OK ? insert_profile(in, candidate, kind, seconds, &added) : -1;
@@ -298,7 +290,7 @@ static int64_t find_or_make_candidate(st_import *in, const char *configuration)
                             .deterministic = (int)st_import_int_within(in, "deterministic", ST_FIELD_OPTIONAL, 0, 1),
                             .compile_seconds = st_import_real_within(in, "compile_seconds", 0, 1e18)};
     st_import_copy_text(in, "outcome", true, row.outcome, sizeof row.outcome);
-    st_import_check_word(in, "outcome", row.outcome, outcomes);
+    st_import_check_word(in, "outcome", row.outcome, st_stored_outcomes);
     // Not const in the struct, whose other users own it; it is only bound here.
     row.detail = (char *)(uintptr_t)st_import_text_or_empty(in, "detail");
     bool added = false;
@@ -362,7 +354,7 @@ static void import_winner(st_import *in)
     row.problem_key = st_import_problem_key(in, st_import_text_of(in, "problem"));
     st_import_copy_text(in, "cache", true, row.cache, sizeof row.cache);
     const char *winner = st_import_text_of(in, "winner");
-    st_import_check_word(in, "cache", row.cache, caches);
+    st_import_check_word(in, "cache", row.cache, st_stored_caches);
     row.winner_key = st_import_candidate_key(in, winner);
     if (in->code == ST_OK && row.winner_key < 0)
         in->code = st_fail(in->error, ST_FAILED, NULL, "the winner \"%s\" is no candidate of its session and problem", winner);
@@ -414,7 +406,7 @@ static void import_acknowledgement(st_import *in)
     int64_t problem = st_import_key_of(in, "SELECT problem_key FROM problem WHERE problem_id = ?", "problem", problem_id);
     int64_t acknowledged = st_import_int_within(in, "acknowledged_ms", ST_FIELD_REQUIRED, 1, ST_TIME_MOST_MS);
     st_import_check_id(in, "id", texts[0]);
-    st_import_check_word(in, "cache", texts[1], caches);
+    st_import_check_word(in, "cache", texts[1], st_stored_caches);
     st_import_check_filled(in, "reason", texts[2]);
     st_statement statement = {0};
     if (in->code == ST_OK)

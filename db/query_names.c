@@ -9,12 +9,6 @@
 #include <string.h>
 
 // --- facts ---------------------------------------------------------------------------------------------------
-static const char *const outcomes[] = {"correct", "wrong",   "race",       "compile", "launch",
-                                       "crash",   "timeout", "constraint", "skipped", NULL};
-static const char *const phases[] = {"screen", "halving", "finals", NULL};
-static const char *const caches[] = {"cold", "warm", NULL};
-static const char *const states[] = {"running", "finished", "interrupted", NULL};
-
 #define OF_WINNER(column) "(CASE WHEN w.winner_key = r.candidate_key THEN w." column " END)"
 #define INTEGER ST_NAME_INTEGER
 #define REAL ST_NAME_REAL
@@ -35,10 +29,10 @@ static const st_query_fact facts[] = {
     {"winner", INTEGER, ST_OF_MEASUREMENT, "r.is_winner", "(w.winner_key IS r.candidate_key)", NULL, false},
     {"default", INTEGER, ST_OF_MEASUREMENT, "r.is_default", "(w.default_key IS r.candidate_key)", NULL, false},
     {"samples", INTEGER, ST_OF_MEASUREMENT, "r.sample_count", "(length(m.samples) / 8)", NULL, false},
-    {"phase", WORD, ST_OF_MEASUREMENT, "r.phase", "m.phase", phases, false},
-    {"cache", WORD, ST_OF_MEASUREMENT, "r.cache", "m.cache", caches, false},
+    {"phase", WORD, ST_OF_MEASUREMENT, "r.phase", "m.phase", st_stored_phases, false},
+    {"cache", WORD, ST_OF_MEASUREMENT, "r.cache", "m.cache", st_stored_caches, false},
     {"taken_ms", INTEGER, ST_OF_MEASUREMENT, "r.taken_ms", "m.taken_ms", NULL, false},
-    {"outcome", WORD, ST_OF_CANDIDATE, "r.outcome", NULL, outcomes, false},
+    {"outcome", WORD, ST_OF_CANDIDATE, "r.outcome", NULL, st_stored_outcomes, false},
     {"registers", INTEGER, ST_OF_CANDIDATE, "r.registers", NULL, NULL, false},
     {"local_bytes", INTEGER, ST_OF_CANDIDATE, "r.local_bytes", NULL, NULL, false},
     {"static_smem", INTEGER, ST_OF_CANDIDATE, "r.static_smem", NULL, NULL, false},
@@ -70,7 +64,7 @@ static const st_query_fact facts[] = {
     {"tool", WORD, ST_OF_SESSION, "r.tool", NULL, NULL, false},
     {"template_hash", WORD, ST_OF_SESSION, "r.template_hash", NULL, NULL, false},
     {"session", WORD, ST_OF_SESSION, "r.session_id", NULL, NULL, false},
-    {"status", WORD, ST_OF_SESSION, "r.status", NULL, states, false},
+    {"status", WORD, ST_OF_SESSION, "r.status", NULL, st_stored_statuses, false},
     {"shipped", INTEGER, ST_OF_SESSION, "r.shipped", NULL, NULL, false},
     {"started_ms", INTEGER, ST_OF_SESSION, "r.started_ms", NULL, NULL, false},
     {"finished_ms", INTEGER, ST_OF_SESSION, "r.finished_ms", NULL, NULL, false},

@@ -7,6 +7,13 @@
 // Released scripts are never edited: see migrations.c.
 #include "db/store_internal.h"
 
+const char *const st_stored_outcomes[] = {"correct", "wrong",   "race",       "compile", "launch",
+                                          "crash",   "timeout", "constraint", "skipped", NULL};
+const char *const st_stored_phases[] = {"screen", "halving", "finals", NULL};
+const char *const st_stored_caches[] = {"cold", "warm", NULL};
+const char *const st_stored_statuses[] = {"running", "finished", "interrupted", NULL};
+const char *const st_stored_profiles[] = {"pc", "range", NULL};
+
 #define ID(column) column " TEXT NOT NULL UNIQUE CHECK (length(" column ") = 32 AND " column \
                           " NOT GLOB '*[^0-9a-f]*')"
 

@@ -76,6 +76,9 @@ typedef struct st_migration {
 extern const st_migration st_migrations[];
 extern const size_t st_migration_count;
 extern const char st_schema_1_tables[], st_schema_1_views[]; // schema.c
+// The closed vocabularies that its CHECKs hold, each up to NULL.
+extern const char *const st_stored_outcomes[], *const st_stored_phases[], *const st_stored_caches[],
+    *const st_stored_statuses[], *const st_stored_profiles[];
 extern const char st_schema_2_tables[], st_schema_2_views[]; // schema_2.c
 
 typedef enum st_schema_state {

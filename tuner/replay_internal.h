@@ -3,15 +3,13 @@
 #ifndef SIMTUNE_TUNER_REPLAY_INTERNAL_H
 #define SIMTUNE_TUNER_REPLAY_INTERNAL_H
 
+#include "tuner/base/phases.h"
 #include "tuner/replay.h"
-
-// In which phase a time was taken: the first look, two rounds of halving, the finals.
-enum { ST_REPLAY_PHASES = 4 };
 
 // One candidate on its way into a record.
 typedef struct st_found {
     char *configuration;
-    double ns[ST_REPLAY_PHASES]; // NaN: not taken
+    st_phase_times times;
     double seconds, profile_seconds;
     st_search_facts facts;
     st_search_advice advice;

@@ -85,35 +85,31 @@ static st_code note_answer(void *context, const st_answer *answer, st_error *err
 // --- one candidate -----------------------------------------------------------------------------------------------
 
 typedef struct standing {
-    double ns[2][ST_REPLAY_PHASES], screen_seconds;
-    int round[2][ST_REPLAY_PHASES]; // that ns is of
+    st_phase_times times[2];   // cold, warm
+    int round[2][ST_PHASES];   // that a time is of
+    double screen_seconds;
 } standing;
-
-static int phase_of(const st_measurement_row *row)
-{
-    return strcmp(row->phase, "finals") == 0 ? 3 : strcmp(row->phase, "halving") != 0 ? 0 : row->round < 2 ? 1 : 2;
-}
 
 static st_code note_measurement(void *context, const st_measurement_row *row, st_error *error)
 {
     (void)error;
     standing *at = context;
-    int cache = strcmp(row->cache, "warm") == 0, phase = phase_of(row);
-    if (phase == 0)
+    int cache = strcmp(row->cache, "warm") == 0, phase = st_phase_of(row->phase, row->round);
+    if (phase < 0)
+        return ST_OK;
+    if (phase == ST_PHASE_SCREEN)
         at->screen_seconds += row->median_ns * (double)row->sample_count * (double)(row->batch > 0 ? row->batch : 1) * 1e-9;
-    if (row->median_ns > 0 && (isnan(at->ns[cache][phase]) || row->round >= at->round[cache][phase])) {
+    double *ns = &at->times[cache].ns[phase];
+    if (row->median_ns > 0 && (isnan(*ns) || row->round >= at->round[cache][phase])) {
         at->round[cache][phase] = row->round;
-        at->ns[cache][phase] = row->median_ns;
+        *ns = row->median_ns;
     }
     return ST_OK;
 }
 
-static bool is_timed(const double *ns)
+static bool is_timed(const st_phase_times *times)
 {
-    bool timed = false;
-    for (int phase = 0; phase < ST_REPLAY_PHASES; phase++)
-        timed = timed || !isnan(ns[phase]);
-    return timed;
+    return st_phase_last(times) >= 0;
 }
 
 typedef struct viewing {
@@ -176,10 +172,9 @@ static st_code note_candidate(void *context, const st_candidate_row *row, const 
         return st_fail_memory(error, "reading records");
     one->items = items;
     st_found *item = &items[one->count];
-    standing at = {.screen_seconds = 0};
-    *item = (st_found){.configuration = st_strdup(configuration), .profile_seconds = NAN};
-    for (int phase = 0; phase < ST_REPLAY_PHASES; phase++)
-        at.ns[0][phase] = at.ns[1][phase] = item->ns[phase] = NAN;
+    standing at = {.times = {st_phase_no_times, st_phase_no_times}};
+    *item = (st_found){.configuration = st_strdup(configuration), .times = st_phase_no_times,
+                       .profile_seconds = NAN};
     if (!item->configuration)
         return st_fail_memory(error, "reading records");
     one->count++;
@@ -187,9 +182,9 @@ static st_code note_candidate(void *context, const st_candidate_row *row, const 
     item->facts = (st_search_facts){known(row->registers), known(row->local_bytes), shared, row->occupancy};
     st_code code = st_store_measurements(one->store, row->key, note_measurement, &at, error);
     if (strcmp(row->outcome, "correct") == 0) {
-        bool warm = one->cache ? strcmp(one->cache, "warm") == 0 : !is_timed(at.ns[0]);
-        memcpy(item->ns, at.ns[warm], sizeof item->ns);
-        if (code == ST_OK && !is_timed(item->ns) && is_timed(at.ns[!warm])) { // right, but not timed in this state
+        bool warm = one->cache ? strcmp(one->cache, "warm") == 0 : !is_timed(&at.times[0]);
+        item->times = at.times[warm];
+        if (code == ST_OK && !is_timed(&item->times) && is_timed(&at.times[!warm])) { // right, but not timed in this state
             st_free(item->configuration);
             one->count--;
             return ST_OK;

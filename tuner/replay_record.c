@@ -16,18 +16,10 @@
 
 double st_found_first(const st_found *item)
 {
-    for (int phase = 0; phase < ST_REPLAY_PHASES; phase++)
-        if (!isnan(item->ns[phase]))
-            return item->ns[phase];
+    for (int phase = 0; phase < ST_PHASES; phase++)
+        if (!isnan(item->times.ns[phase]))
+            return item->times.ns[phase];
     return NAN;
-}
-
-static int last_phase(const st_found *item)
-{
-    int phase = ST_REPLAY_PHASES - 1;
-    while (phase >= 0 && isnan(item->ns[phase]))
-        phase--;
-    return phase;
 }
 
 // How much longer a candidate takes in the phase `to` than in `from`: the median over those that were in both.
@@ -39,7 +31,7 @@ static st_code lengthening(const st_gathering *one, int from, int to, double *ou
     if (!ratios)
         return st_fail_memory(error, "reading records");
     for (size_t i = 0; i < one->count; i++) {
-        double ratio = one->items[i].ns[to] / one->items[i].ns[from];
+        double ratio = one->items[i].times.ns[to] / one->items[i].times.ns[from];
         if (!isnan(ratio))
             ratios[count++] = ratio;
     }
@@ -54,16 +46,19 @@ static st_code lengthening(const st_gathering *one, int from, int to, double *ou
 // come into later phases, behind those that do not. Fills out->ns.
 static st_code put_on_one_scale(const st_gathering *one, st_recorded *out, st_error *error)
 {
-    double factor[ST_REPLAY_PHASES];
+    double factor[ST_PHASES];
     st_code code = ST_OK;
     int to = -1;
-    for (size_t i = 0; i < one->count; i++)
-        to = last_phase(&one->items[i]) > to ? last_phase(&one->items[i]) : to;
+    for (size_t i = 0; i < one->count; i++) {
+        int last = st_phase_last(&one->items[i].times);
+        to = last > to ? last : to;
+    }
     for (int phase = 0; phase <= to && code == ST_OK; phase++)
         code = lengthening(one, phase, to, &factor[phase], error);
     for (size_t i = 0; i < one->count && code == ST_OK; i++) {
-        int phase = last_phase(&one->items[i]);
-        out->ns[i] = phase < 0 ? NAN : one->items[i].ns[phase] * factor[phase];
+        const st_phase_times *times = &one->items[i].times;
+        int phase = st_phase_last(times);
+        out->ns[i] = phase < 0 ? NAN : times->ns[phase] * factor[phase];
     }
     return code;
 }
