@@ -152,6 +152,7 @@ static bool make_room(struct st_query_scales *all)
 static st_code find_scale(st_store *store, int64_t session, int64_t problem, bool warm, const query_scale **out,
                           st_error *error)
 {
+    *out = NULL;
     if (!store->scales && !(store->scales = st_calloc(1, sizeof *store->scales)))
         return st_fail_memory(error, "asking the store");
     struct st_query_scales *all = store->scales;

@@ -70,6 +70,7 @@ bool st_report_credit_move(const st_reported_problem *problem, const st_reported
                            size_t parameter, uint16_t *from, uint16_t *to)
 {
     bool any = false;
+    *from = *to = ST_REPORT_NO_VALUE;
     for (size_t i = 0; i < result->step_count; i++) {
         const st_reported_step *step = &result->steps[i];
         if (step->credit != credit || !differs(problem, step, parameter))
@@ -79,7 +80,7 @@ bool st_report_credit_move(const st_reported_problem *problem, const st_reported
         *to = value_of(problem, step->after, parameter);
         any = true;
     }
-    return any && *from != *to;
+    return *from != *to;
 }
 
 // Groups, those that gained most first, into the credits that there is room for.
